@@ -107,6 +107,7 @@ def _bo1(bags: Sequence[Counter[str]], index: TermIndex) -> Weights:
     total: Counter[str] = sum(bags, Counter())
     worth: Weights = {}
     for word, count in total.items():
+        # frequency of the word in the collection, and its mean per memory
         occurrences = float(index.postings(word).frequency.sum())
         if occurrences:
             mean = occurrences / index.count

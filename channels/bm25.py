@@ -172,6 +172,7 @@ class Bm25:
         scope = store.attributes.scope(query.wanted, query.now)
         layout = _laid_out(self._params, store)
         words = max(len(weights), len(query.text.split()))
+        # c / (n - 1)²; 0 for a single word, which every hit holds
         power = self._params.coordination / (words - 1) ** 2 if len(weights) > 1 else 0.0
         feedback = self._params.feedback
         if feedback.model != "none" and query.plan.complexity != "simple":

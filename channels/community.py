@@ -51,6 +51,7 @@ class Community:
         best: dict[int, float] = {}
         own = set(seeds.ids.tolist())
         for seed, score in zip(seeds.ids.tolist(), seeds.scores.tolist(), strict=True):
+            # as many more as there are seeds, since those are left out
             for member in store.graph.community(seed, p.found + len(own)).tolist():
                 if member not in own:
                     best[member] = max(best.get(member, 0.0), p.share * score)

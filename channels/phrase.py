@@ -96,6 +96,7 @@ class Phrase:
                 _add_shares(shares, pairs, index)
             else:
                 _mark_holders(shares, query.terms, index)
+            # at least one pair, even with a minimum of 0
             rows = np.flatnonzero(shares >= max(self._params.min_share, 1e-12))
             rows = rows[scope.admits(ids[rows])]
             found.append((ids[rows], shares[rows]))

@@ -173,6 +173,7 @@ class Vector:
         """The intersection of the concepts' hits. Each concept is searched in all rows: the mean may favour any."""
         wanted = [(concept, self._floor(query)) for concept in query.concepts]
         ranking = [] if query.text in ("", " ".join(query.concepts)) else [(query.text, -1.0)]
+        # no limit on passages either: the intersection needs every row
         every = scope.size if self._params.level == "memory" else np.iinfo(np.int32).max
         lists = []
         for text, floor in (*ranking, *wanted):

@@ -61,6 +61,7 @@ class Causal:
         _, first = np.unique(parents[pool.order()], return_index=True)
         memories = parents[pool.order()][np.sort(first)]
         seeds = memories[: min(p.max_seeds, ceil(p.seed_share * len(memories)))]
+        # found: one row per seed and neighbour; hops and product are those of the best shortest path
         found = store.graph.neighbours(np.sort(seeds), p.hops or HOPS[query.running_mode], RELATIONS)
         strength = np.clip(found.product, p.min_product, p.max_product)
         # A memory that several seeds reach gets the largest amount, not the sum.
@@ -68,5 +69,6 @@ class Causal:
         best = np.zeros(len(ids))
         np.maximum.at(best, inverse, p.per_hop * strength / found.hops)
         linked = np.isin(parents, ids)
+        # `ids` ascends and holds every linked parent, so the place is exact
         gain[linked] = best[np.searchsorted(ids, parents[linked])]
         return gain

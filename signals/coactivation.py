@@ -55,8 +55,10 @@ class Coactivation:
         # passed: (memories, memories), the share of activation from row to column
         passed = p.decay * self._links(store.vectors.vectors(memories).astype(np.float64))
         reached, wave = np.zeros(len(memories)), np.zeros(len(memories))
+        # first: the place of each memory's best row, so the lowest are those of the best memories
         wave[np.argsort(first)[: p.seeds]] = 1.0
         for _ in range(p.hops):
+            # the strongest source counts, not the sum of all
             wave = (wave[:, None] * passed).max(axis=0, initial=0.0)
             reached = np.maximum(reached, wave)
         # Beyond the limit, the least activated memories (ties: higher ids) get nothing.

@@ -131,6 +131,7 @@ class Composite:
                 return self._temporal(query.now, facts, ids)
             case "usage":
                 accesses = np.nan_to_num(facts.number("access_count", ids))
+                # (min(1.5, 1 + 0.05 · accesses) - 1) / 0.5, simplified
                 return np.minimum(0.05 * accesses, 0.5) / 0.5
             case "importance":
                 tiers = facts.label("tier", ids)
@@ -143,6 +144,7 @@ class Composite:
                 return by_label(facts.label("tier", ids), TIER_WEIGHTS, UNKNOWN_TIER)
             case "citation":
                 days = days_since(query.now, facts.number("last_accessed", ids))
+                # NaN, for a memory that was never accessed, compares as False
                 return np.where(days <= _CITED_WITHIN_DAYS, 1.0 / (1.0 + _FADE_PER_DAY * days), 0.0)
             case _:
                 days = days_since(query.now, facts.number("updated_at", ids))

@@ -67,6 +67,7 @@ class Hierarchy:
         if a == b:
             return 1.0
         shorter, longer = sorted((a, b), key=len)
+        # one folder is inside the other: the number of levels between them decides
         if longer[: len(shorter)] == shorter:
             return {1: p.parent, 2: p.grandparent}.get(len(longer) - len(shorter), 0.0)
         return p.sibling if a[:-1] == b[:-1] and len(a) > 1 else 0.0

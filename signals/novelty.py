@@ -47,5 +47,6 @@ class Novelty:
         """The boost of each row."""
         p = self._params
         age = query.now - store.attributes.number("created_at", pool.ids)
+        # a memory of unknown date is infinitely old
         hours = np.maximum(np.nan_to_num(age, nan=np.inf), 0.0) / _SECONDS_PER_HOUR
         return np.where(hours <= p.until_hours, p.weight * np.exp(-hours / p.fade_hours), 0.0)

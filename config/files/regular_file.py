@@ -76,6 +76,7 @@ def open_regular(path: str | Path, flags: int = 0, folder: int | None = None) ->
     except ValueError as error:  # a NUL character, which is invalid in names on all systems
         raise OSError(EINVAL, "a name cannot contain a NUL character") from error
     try:
+        # Checked again on the descriptor: the name may lead to another file by now.
         _require_regular(os.fstat(descriptor).st_mode)
     except OSError:
         os.close(descriptor)
@@ -86,6 +87,7 @@ def open_regular(path: str | Path, flags: int = 0, folder: int | None = None) ->
 def content(descriptor: int, largest: int) -> bytes:
     """The contents of an open file. Raises OSError with EFBIG for more than `largest` bytes, even while it grows."""
     size = os.fstat(descriptor).st_size
+    # held: bytes read so far; the loop also ends at the first empty read, the end of the file.
     pieces, held = [], 0
     # Read one byte beyond the known size, to notice that the file has grown.
     while size <= largest and (piece := os.read(descriptor, max(_PIECE, size + 1 - held))):

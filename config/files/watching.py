@@ -43,12 +43,14 @@ class WatchedFiles:
 
     def know(self, texts: Mapping[Path, str]) -> None:
         """Record texts already read with `read_text` as the contents of these files."""
+        # Without a stamp: the first check reads the file and remembers its metadata then.
         self._seen |= {file: _Seen(_digest(text)) for file, text in texts.items()}
 
     def distrust(self, since: float) -> None:
         """Count files as changed that were modified after `since` (epoch seconds)."""
         for file, seen in self._seen.items():
             if seen.stamp and seen.stamp != _NO_STAMP and _changed_ns(seen.stamp) > since * 1e9:
+                # No file has an empty digest, so the next check finds a change.
                 self._seen[file] = _Seen("")
 
     def changed(self) -> bool:
@@ -58,6 +60,7 @@ class WatchedFiles:
                 continue
             now = _looked(file)
             if now.content != seen.content:
+                # At the first changed file; the caller reads all of them anyway.
                 return True
             # Same contents with other metadata: remember them, so that the next check need not read the file.
             self._seen[file] = now
@@ -72,6 +75,7 @@ class WatchedFiles:
         ages = [
             now - _changed_ns(stamp) / 1e9 if stamp else 0.0
             for stamp, seen in zip(stamps, self._seen.values(), strict=True)
+            # Left out: a file that was missing and still is, which has no age.
             if stamp or seen.content != MISSING
         ]
         return min(ages, default=math.inf)
@@ -83,6 +87,7 @@ def _stamp(file: Path) -> Stamp:
         found = file.stat()
     except (OSError, ValueError):
         return ()
+    # ctime as well: replacing a file by an older one keeps its mtime, but not its ctime and inode.
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 

@@ -50,6 +50,7 @@ def written(file: Path) -> Iterator[TextIO]:
     It replaces a link, never the target of the link. The mode of an existing file is kept, and its owner and group as
     far as this process may set them.
     """
+    # In the same folder, so that the last step is a rename within one file system, which is atomic.
     temporary = partial_in(file.absolute().parent)
     before = _replaced(file)
     mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # never readable by more people than before
@@ -61,11 +62,14 @@ def written(file: Path) -> Iterator[TextIO]:
                 for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
                     with suppress(OSError):
                         os.fchown(stream.fileno(), owner, group)
+                # Set again: the umask may have reduced the mode given to os.open.
                 os.fchmod(stream.fileno(), mode)
             yield stream
             stream.flush()
+            # Data reaches the disk before the name: after a power failure there is the old file or the new one.
             os.fsync(stream.fileno())
         temporary.replace(file)
+    # BaseException: an interrupt must not leave the temporary file either.
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

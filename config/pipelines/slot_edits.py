@@ -29,6 +29,7 @@ def edit_slot(below: Sequence[StepEntry], edits: Edits, slot: str, problems: lis
     changes: dict[str, StepEntry] = {}
     for step in edits.change:
         problems += _useless_change(step, below)
+        # setdefault: the first of several changes counts; the others are reported.
         changes.setdefault(step.id, step)
     added: dict[str, StepEntry] = {}
     for step in edits.add:
@@ -43,6 +44,7 @@ def edit_slot(below: Sequence[StepEntry], edits: Edits, slot: str, problems: lis
     removed = {name for name, _ in edits.remove}
     # a step that would replace a removed one when its flag is on is removed as well
     removed |= {step.id for step in below if step.flags and step.replaces in removed and step.id not in changes}
+    # Reversed, so that of several steps with one id the first is kept.
     present = {step.id: step for step in reversed(steps)} | added
     repeated = [
         step for place, step in enumerate(steps) if step.id in ids[:place] and step.id not in removed
@@ -58,8 +60,10 @@ def _order(ids: Sequence[str], placed: Sequence[StepEntry], problems: list[Probl
     """The ids with every placed step next to the step that it names; several after the same one keep their order."""
     known = {*ids, *(step.id for step in placed)}
     order = [name for name in dict.fromkeys(ids) if name not in {step.id for step in placed}]
+    # Steps placed after the same one: the first stays next to it, each later one follows its predecessor.
     behind: dict[str, list[str]] = {}
     waiting = list(placed)
+    # Every round removes a step from `waiting` or returns.
     while waiting:
         # A topological order: place the next step whose neighbour already has a place; none left means a cycle.
         step = next((one for one in waiting if not _anchor_of(one) or _anchor_of(one) in order), None)

@@ -25,6 +25,7 @@ MOST_VALUES = 10_000
 """Keys, values, lists and mappings of one text. Files written by hand have a few hundred."""
 LONGEST_NUMBER = 300
 """Characters. Longer numbers are not settings, and Python refuses to convert very long ones."""
+# The loader of libyaml if PyYAML was built with it, else the one in Python.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BEGINS_NUMBER = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
@@ -124,6 +125,7 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
         problem = None if _small(text) else reader.survey(text)
         if problem:
             return None, [problem]
+        # compose_all, not safe_load: nodes keep their positions, and scalars their text.
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -150,6 +152,7 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
     """
     reader = _Reader(file, first_line)
     waiting: list[_Collection] = []
+    # The innermost open collection; `waiting` is the stack of all of them.
     inner: _Collection | None = None
     found: list[Node] = []
     values = 0
@@ -163,11 +166,13 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
                 if event.anchor is not None or event.tag is not None or values > MOST_VALUES:
                     return None
                 mark = event.start_mark
+                # Marks count from 0, places from 1.
                 where = Where(file, mark.line + first_line, mark.column + 1)
                 if inner is not None and inner.names and inner.key is None:
                     if not inner.named(event.value, where):
                         return None
                     continue
+                # A quoted or block scalar is a text, even if it looks like a number.
                 value = event.value if event.style else reader.meaning(event.value, where)
                 node: Node = Scalar(value, where, event.value)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
@@ -177,11 +182,13 @@ def _sound(text: str, file: str, first_line: int) -> Node | None:
                 values += 1
                 if event.anchor is not None or values > MOST_VALUES or len(waiting) == MAX_DEPTH:
                     return None
+                # A collection as a key: the full read reports it.
                 if inner is not None and inner.names and inner.key is None:
                     return None
                 inner = _Collection(reader.place(event.start_mark), names=kind is yaml.MappingStartEvent)
                 waiting.append(inner)
                 continue
+            # An alias; all other nodes were met above.
             elif isinstance(event, yaml.NodeEvent):
                 return None
             else:
@@ -210,6 +217,7 @@ class _Collection:
 
     def named(self, key: str, where: Where) -> bool:
         """Set the key of the next value; whether it is a new one."""
+        # The size of the set tells whether the key was new, with one look-up.
         self.key, before = (key, where), len(self.seen)
         self.seen.add(key)
         return len(self.seen) > before
@@ -304,6 +312,7 @@ class _Reader:
     def meaning(self, text: str, where: Where) -> Plain:
         """The value of an unquoted scalar."""
         if text in _CONSTANTS:
+            # The empty text is among the constants, so text[0] exists below.
             return _CONSTANTS[text]
         if text in AMBIGUOUS:
             self.problems.append(
@@ -313,6 +322,7 @@ class _Reader:
         if text[0] not in _BEGINS_NUMBER:
             return text
         if len(text) <= LONGEST_NUMBER:
+            # The patterns end in \Z: `match` with $ would accept a line end.
             if _INTEGER.match(text):
                 return int(text)
             if _BASED.match(text):

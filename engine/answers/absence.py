@@ -36,6 +36,7 @@ class Absence:
 
     def progress(self, steps: tuple[str, ...]) -> tuple[int, int]:
         """A sort key: the number of steps a memory passed. Comparable between pipelines with these steps."""
+        # A later place counts more; among rows below the limit, a smaller rank does.
         within = steps.index(self.step) if self.step in steps else 0
         return ("scope", "candidates", "step", "limit", "served").index(self.where), within - self.rank
 
@@ -64,6 +65,7 @@ def absence(result: SearchResult, memory: int, store: Store) -> Absence:
     for loss in result.outcome.trace.losses:  # in running order; loss.ids: (n,) int64
         lost = np.flatnonzero(store.attributes.parents(loss.ids) == memory)
         if len(lost) and loss.step == "limit":
+            # `limit` loses the tail of the ranking in order: its row 0 has the rank limit + 1.
             return Absence("limit", rank=query.limit + int(lost[0]) + 1)
         if len(lost):
             return Absence("step", loss.step)
@@ -96,5 +98,6 @@ def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Stor
             state = "failed" if record.state == "failed" else "is unavailable"
             yield ChannelRank(step.id, limit, remark=f"{state} ({record.reason})")
             continue
+        # hits.ids are in order of rank; several passages of a memory may be among them, and the first is the best.
         found = np.flatnonzero(store.attributes.parents(hits.ids) == memory)
         yield ChannelRank(step.id, limit, int(found[0]) + 1 if len(found) else 0)

@@ -65,6 +65,7 @@ def answer(
     query, trace = outcome.query, outcome.trace
     plan = query.plan
     warnings = [warning for notes in outcome.notes.values() for warning in notes.warnings]
+    # Later annotators override facts of earlier ones.
     facts: dict[str, Any] = {"evidence_gap": False}
     for notes in outcome.notes.values():
         facts |= notes.overall
@@ -129,6 +130,7 @@ def coverage(plan: Plan) -> Coverage | None:
 
 def explanation(outcome: Outcome, store: Store, memory: int) -> Explanation | None:
     """How a memory of this outcome got its score; None if it is not among the results."""
+    # The first row of the memory: the pool is in ranking order.
     found = np.flatnonzero(outcome.pool.candidates.parents == memory)
     if not len(found):
         return None
@@ -187,6 +189,7 @@ def _rows(
             notes |= of_row[row]
         notes |= {name: name_memories(notes[name], store) for name in OTHERS if notes.get(name)}
         for other in notes.get("superseded_by", ()) if snippet_characters else ():
+            # Only a successor that stands below this row or is missing has its words shown here.
             if other["id"] not in numbers[:row]:
                 other["words"] = _words(other["id"], store)
         state = notes.pop("state") if "state" in notes else names[row]
@@ -227,6 +230,7 @@ def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
     Otherwise their first passage would be shown, whether relevant or not. Line numbers are those of the whole text.
     """
     candidates = pool.candidates
+    # A row that is a passage shows itself; only whole memories may show a summary.
     unmatched = np.flatnonzero((candidates.passages < 0) & (pool.ids == candidates.parents))
     if not len(unmatched):
         return {}

@@ -110,6 +110,7 @@ def _outside_comments(text: str) -> Iterator[str]:
 def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
     """Offsets of words that start with a stem, with that stem: the longest at each offset, without overlaps."""
     found: list[tuple[int, int, str]] = []
+    # Negative length: of several stems at one offset, sorting puts the longest first.
     for stem in _stems(words):
         at = lowered.find(stem)
         while at >= 0:
@@ -122,6 +123,7 @@ def _places(lowered: str, words: Sequence[str]) -> list[tuple[int, str]]:
     for at, shorter, stem in found:
         if at >= until:
             places.append((at, stem))
+            # `shorter` is negative, so this adds the length of the stem.
             until = at - shorter
     return places
 
@@ -154,12 +156,15 @@ def _piece(text: str, places: Sequence[tuple[int, str]], characters: int) -> tup
             oldest += 1
         if len(within) > most:
             most, at, until = len(within), places[oldest][0], place
+    # The rest of the width is shared equally between the context before the words and after them.
     span = _bounded(text, at - max(0, characters - (until - at)) // 2, characters)
+    # places are sorted by offset; (span, "") sorts before every word at that offset.
     told = places[bisect_right(places, (span[0], "")) : bisect_right(places, (span[1], ""))]
     return span, frozenset(word for _, word in told)
 
 
 def _bounded(text: str, start: int, characters: int) -> Span:
+    # Near the end of the text the piece moves left instead of becoming shorter.
     start = max(0, min(start, len(text) - characters))
     return start, min(start + characters, len(text))
 

@@ -31,6 +31,7 @@ def typed_values(start: float, end: float, *, whole: bool) -> list[float]:
     `end` is included regardless of its digits. With `whole`, only whole numbers.
     """
     low, high = min(start, end), max(start, end)
+    # A set: the same number may come from both ends; 0 and the end are always among the values.
     found = {sign * size for sign in (-1, 1) for size in _magnitudes(max(abs(low), abs(high)))} | {0.0, end}
     inside = (value for value in found if low <= value <= high and value != start)
     values = {int(value) for value in inside if value == int(value)} if whole else set(inside)
@@ -144,6 +145,7 @@ def _of_question(
 
 def common_folder(one: str, other: str) -> str:
     """The deepest folder that contains both, "" for the whole workspace."""
+    # Compared by whole components, so that "docs/a" and "docs/ab" share "docs" only.
     parts = zip(one.split("/"), other.split("/"), strict=False)
     shared = []
     for left, right in parts:
@@ -192,6 +194,7 @@ def _removals(lost: Absence, bound: Sequence[BoundParameters], places: dict[str,
 
 def _of_step(entry: BoundParameters, place: int, seen: Sequence[ChannelRank], silent: set[str]) -> Iterator[Candidate]:
     assert entry.params is not None  # the pipeline has answered
+    # Channels that found the memory, with its rank there; a rank of 0 means no hit.
     ranks = {sighting.channel: sighting.rank for sighting in seen if sighting.rank}
     found = list(leaves(entry.params))
     if entry.step.slot == "fusion":
@@ -199,6 +202,7 @@ def _of_step(entry: BoundParameters, place: int, seen: Sequence[ChannelRank], si
         heard = (leaf for leaf in found if leaf.path[-1] not in silent)
         found = sorted(heard, key=lambda leaf: leaf.path[-1] not in ranks)
     for leaf in found:
+        # A channel finds the memory once its limit reaches the rank there.
         first = ranks.get(entry.id) if leaf.path == ("limit",) and entry.step.slot == "channels" else None
         candidate = _of_leaf(".".join((entry.id, *leaf.path)), leaf, place, first)
         if candidate is not None:
@@ -223,6 +227,7 @@ def _of_leaf(name: str, leaf: ScalarValue, place: int, first: int | None) -> Can
 def _bounds(form: dict[str, float], value: float) -> tuple[float, float]:
     """The least and the greatest number to try; exclusive bounds are filtered out later."""
     low, high = form.get("minimum", form.get("exclusiveMinimum")), form.get("maximum", form.get("exclusiveMaximum"))
+    # A number without bounds: value / 100 to value * 100, in this order for either sign.
     least = low if low is not None else min(value / FARTHEST, value * FARTHEST)
     most = high if high is not None else max(value / FARTHEST, value * FARTHEST, least)
     return least, most
@@ -252,6 +257,7 @@ def _single(kind: Kind, name: str, before: Plain, after: Plain, place: int) -> C
 
 def _place_of_flag(name: str, checked: CheckedPipeline, places: dict[str, int]) -> int:
     """The place of the first step that a flag decides on, 0 if it decides on no step of this pipeline."""
+    # A flag may switch on a step that replaces another; it is placed where that one is, or at the end.
     effective = checked.effective
     waiting = [step for step in (*effective.steps(), *effective.inactive) if name in step.flags]
     known = [places.get(step.id) or places.get(step.replaces) or len(places) for step in waiting]

@@ -128,6 +128,7 @@ def relative(before: Plain, after: Plain) -> float:
     """The relative distance of two numbers, see `QueryEdit.size`; 1 if either is not a number."""
     if isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
         return 1.0
+    # `or 1.0`: both numbers are 0, and so is their difference.
     return abs(after - before) / (max(abs(after), abs(before)) or 1.0)
 
 

@@ -125,6 +125,7 @@ class _Search:
 
     def progress(self, change: QueryEdit) -> tuple[int, int]:
         """How far the memory gets with a change, as `Absence.progress`; (-1, 0) if there is no answer."""
+        # Checked before each search, so that one search may exceed the time, but no further one begins.
         if self.runs >= RUNS or self.clock() >= self.ends:
             raise _SpentError
         self.runs += 1
@@ -135,6 +136,7 @@ class _Search:
         lost = absence(result, self.memory, self.store)
         reached = lost.progress(self.steps)
         if lost.where == "served":
+            # Of changes that work, the smallest is kept, not the one with the best rank.
             if self.best is None or change.order < self.best[0].order:
                 self.best = change, result
         elif self.nearest is None or reached > self.nearest[0]:
@@ -178,6 +180,7 @@ def smallest_change(
         for candidate in candidates:
             for way in candidate.ways:
                 if _along(search, way, candidate.first, present) and len(way) > 1:
+                    # Only if the way has several values: a single one says nothing about a direction.
                     break  # the other direction makes it worse
             if search.best and search.best[0].name in enough:
                 raise _SpentError
@@ -188,6 +191,7 @@ def smallest_change(
         change, found = search.best
         ids = {row.id for row in found.results}
         facts["change"] = change
+        # Rank from 1 in the answer with the change.
         facts["rank"] = 1 + [row.id for row in found.results].index(memory)
         facts["leaves"] = tuple(row.key for row in result.results if row.id not in ids)
     elif search.nearest and search.nearest[0] > present:
@@ -203,6 +207,7 @@ def _along(search: _Search, way: Sequence[QueryEdit], first: float | None, prese
     if not way:
         return False
     # assumes that values beyond a working one work too: probe a few, then bisect between failing and working
+    # way[failing] does not work, -1 if none was tried; `better` tells that some value brought the memory farther.
     failing, better = -1, False
     for at in _probes(way, first):
         if at <= failing:
@@ -220,6 +225,7 @@ def _along(search: _Search, way: Sequence[QueryEdit], first: float | None, prese
 def _probes(way: Sequence[QueryEdit], first: float | None) -> list[int]:
     """The indices to try first: where it probably works, a moderate change, and the farthest."""
     likely = [at for at, change in enumerate(way) if first is not None and not _below(change, first)][:1]
+    # Index of the last change of moderate size; ways are sorted by distance, so these come first.
     near = sum(change.size <= MODERATE for change in way) - 1
     return [*likely, *([near] if near >= 0 else []), len(way) - 1]
 

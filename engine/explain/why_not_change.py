@@ -54,6 +54,7 @@ def with_file(change: QueryEdit, checked: CheckedPipeline, config: Settings) -> 
     by_file, by_call = (
         examine(one, registry, config.environ_of_root) for one in (said, without(plain, change.name, forgotten=True))
     )
+    # Equal hashes prove that the file and the call build the same pipeline; otherwise no file is offered.
     if by_file.hash != by_call.hash:
         return change
     inner = f"{slot}: {{remove: [{change.name}]}}"
@@ -97,6 +98,7 @@ def why_not_change(
     # no parameter of a call changes the handover preset
     settable = replace(present.checked, bound=()) if searching.by_handovers(result) else present.checked
     within = door.parameter_is_enough and lost.where == "limit" and lost.rank <= MAX_LIMIT
+    # Searching every channel deep takes time, which a raised limit does not need.
     seen = () if within or time.perf_counter() >= until else tuple(sightings(pipeline, result, memory.id, store))
     steps = tuple(step.id for step in (*pipeline.rerank, *pipeline.annotate))
     found = smallest_change(

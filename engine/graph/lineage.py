@@ -135,6 +135,7 @@ def lineage_of(
     Raises:
         SpeckitError: E080 for an unknown memory, E030 and E032 for other values.
     """
+    # One snapshot for all of it: keys, links and words belong to the same state.
     with database.snapshot_read() as connection:
         memory = reader.get_memory(connection, name)
         walked = lineage.walk(connection, memory.id, direction, depth, relations)
@@ -159,6 +160,7 @@ def _suspected(suspected: Sequence[Suspicion], key: str, steps: Sequence[Lineage
     return [
         f"{pair.newer} may contradict {pair.older} ({pair.pattern}: {pair.sentence}): see `speckit-memory links review`"
         for pair in suspected
+        # Only if both memories are in the lineage.
         if {pair.newer, pair.older} <= keys
     ]
 
@@ -168,6 +170,7 @@ def _hints(steps: Sequence[LineageStep]) -> list[str]:
     by_relation: dict[Relation, list[LineageStep]] = {}
     for step in steps:
         by_relation.setdefault(step.relation, []).append(step)
+    # frozenset: support counts in either direction, unlike supersession.
     supported = {frozenset((step.source_id, step.target_id)) for step in by_relation.get(Relation.SUPPORTS, ())}
     replaced = {(step.source_id, step.target_id) for step in by_relation.get(Relation.SUPERSEDES, ())}
     hints = []
@@ -179,10 +182,12 @@ def _hints(steps: Sequence[LineageStep]) -> list[str]:
         hints.append(f"{step.source} contradicts {step.target}{also}: review which of them holds")
     for step in by_relation.get(Relation.SUPERSEDES, ()):
         if (step.target_id, step.source_id) in replaced:
+            # Each mutual pair is met twice and reported once.
             if step.source_id < step.target_id:
                 hints.append(f"{step.source} and {step.target} supersede each other: review which of them holds")
         else:
             hints.append(f"{step.target} is superseded by {step.source}")
+    # Two links may give the same hint; the first place is kept.
     return list(dict.fromkeys(hints))
 
 

@@ -180,6 +180,7 @@ def undo(database: Database, numbers: Sequence[int], documents: Documents) -> Un
     """Reverts changes, all or none, the latest first. Raises E032, E080, E083."""
     with database.write() as txn:
         now = time.time()
+        # Latest first: a change that builds on an earlier one is reverted before it.
         last_first = sorted(set(numbers), reverse=True)
         done = [link_changes.undo(txn, number, documents, by=MANUAL, now=now) for number in last_first]
         return UndoneChanges(_named_changes(txn.connection, done))
@@ -206,6 +207,7 @@ def stats(database: Database) -> LinkStats:
     with database.snapshot_read() as connection:
 
         def grouped(column: str) -> dict[str, int]:
+            # {column} is one of the two names below, never user input.
             counted = f"SELECT {column}, count(*) FROM causal_edges GROUP BY {column} ORDER BY count(*) DESC, {column}"
             return dict(rows(connection, counted))
 
@@ -214,6 +216,7 @@ def stats(database: Database) -> LinkStats:
             memories=value(connection, "SELECT count(*) FROM memories"),
             covered=value(
                 connection,
+                # UNION removes duplicates: a memory with links in both directions counts once.
                 "SELECT count(*) FROM (SELECT source_id FROM causal_edges UNION SELECT target_id FROM causal_edges)",
             ),
             strength=value(connection, "SELECT coalesce(avg(strength), 0.0) FROM causal_edges"),

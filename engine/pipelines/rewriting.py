@@ -136,6 +136,7 @@ class PositionedText:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        # Offsets in characters at which lines begin, and the end of the text.
         self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
         if self._starts[-1] < len(text):
             self._starts.append(len(text))
@@ -147,6 +148,7 @@ class PositionedText:
     def edited(self, edits: Sequence[Edit]) -> str:
         """The text after all edits, which must not overlap; insertions at one offset keep their order."""
         parts, last = [], 0
+        # Stable: edits at one place keep their order, and `last` only grows as long as none overlap.
         for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
             parts += [self._text[last:start], new]
             last = end
@@ -174,6 +176,7 @@ class PositionedText:
         if edits is None or not new:
             return edits
         _, end, _ = self._token(step.places.get("use") or step.places["id"], "", _TOKEN)
+        # A flow mapping "{...}" continues on its line, a block mapping on a new one at the column of the step.
         between = ", " if self._text[self.at(step.where)] == "{" else "\n" + " " * (step.where.column - 1)
         return [
             *edits,
@@ -205,13 +208,16 @@ class PositionedText:
                 return start, start, pair + (", " if mapping.entries else "")
             end = self._token(before.value.where, "", _IN_FLOW)[1]
             return end, end, f", {pair}"
+        # The line after the last line of the value, or after the key if the mapping begins there.
         start = self._starts[before.value.where.line if before else key.line]
         line = " " * (mapping.entries[0].where.column - 1) + pair
+        # Without a line break at the end of the text, one is put before the new line instead.
         return start, start, f"{line}\n" if _BREAK.match(self._text, start - 1) else f"\n{line}"
 
     def without(self, mapping: YamlMapping, keys: Collection[str]) -> Iterator[Edit]:
         """Edits that remove scalar values from a mapping; none if nothing else would be left."""
         entries = mapping.entries
+        # Place of the last entry that stays; len(entries) if none does, and then nothing is removed.
         kept = max((place for place, entry in enumerate(entries) if entry.key not in keys), default=len(entries))
         flow = self._text[self.at(mapping.where)] == "{"
         for place, entry in enumerate(entries if kept < len(entries) else ()):
@@ -219,6 +225,7 @@ class PositionedText:
                 continue
             if not flow:
                 yield self._starts[entry.where.line - 1], self._starts[entry.value.where.line], ""
+            # Up to the next entry, so that the comma and the blanks after this one go too.
             elif place < kept:
                 yield self.at(entry.where), self.at(entries[place + 1].where), ""
             else:  # no later entry stays: remove the comma before this one

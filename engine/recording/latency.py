@@ -35,6 +35,7 @@ class Percentile(NamedTuple):
     @classmethod
     def of(cls, complexity: str, times: Sequence[float], budget_ms: float) -> Percentile:
         """Computes the percentile of these times."""
+        # Linear interpolation between order statistics, the default of numpy.
         return cls(complexity, float(np.percentile(np.asarray(times), 95)), budget_ms, len(times))
 
     @property
@@ -64,5 +65,6 @@ def told_latency(recorder: Recorder, pipeline: Pipeline) -> tuple[str, str]:
     ]
     if not enough:
         return f"not known: fewer than {ENOUGH} searches of any complexity are recorded for this pipeline", ""
+    # Stable: those over their budget first, otherwise by complexity.
     enough.sort(key=lambda one: not one.over)
     return f"p95 by complexity: {'; '.join(map(str, enough))}", OVER if any(one.over for one in enough) else ""

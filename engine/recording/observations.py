@@ -146,12 +146,14 @@ def _sightings(outcome: Outcome, memories: np.ndarray[Any, Any]) -> Mapping[str,
     }
 
 
+# column: (n,) float64; rounding to nine digits shortens the stored text.
 def _short(column: np.ndarray[Any, Any]) -> tuple[float, ...]:
     return tuple(float(f"{value:.{_PRECISION}g}") for value in column.tolist())
 
 
 def _told_apart(query: Query) -> str:
     """A key that equal questions share: their words, ignoring case and spacing, and the folder."""
+    # Sorted: the order of quoted phrases does not make another question.
     marked = [sorted(map(normalised_phrase, words)) for words in (query.required, query.excluded)]
     return json.dumps([normalised_phrase(query.text), *marked, query.wanted.folder])
 

@@ -95,6 +95,8 @@ class Recorder:
         self.problem: SpeckitError | None = None
         self._store = store
         self._seconds = seconds
+        # Order of locks: `_writing` before `_guard`. `_guard` is held for moments only, never while a record is made
+        # or the file is written, so that an answer never waits for either.
         self._guard, self._writing = Lock(), Lock()
         self._waiting = _Waiting()
         self._timer: Timer | None = None
@@ -183,6 +185,7 @@ class Recorder:
                 if error.code == "E022":
                     LOGGER.info("%d notes are written later: %s", len(waiting), error)
                     with self._guard:
+                        # Later records stay behind the earlier ones.
                         self._waiting = waiting.joined(self._waiting)
                     return False
                 self._failed(error, waiting)
@@ -207,12 +210,14 @@ class Recorder:
             self._soon()
 
     def _room(self) -> bool:
+        # Read without the guard: a few records more than the limit do no harm.
         return self.on and len(self._waiting) < MOST_WAITING
 
     def _soon(self) -> None:
         if not self.on:
             return
         with self._guard:
+            # One timer at a time: it collects everything that arrives until it fires.
             if self._timer is None:
                 self._timer = begun(self._seconds, self._write_in_time)
 
@@ -257,6 +262,7 @@ class Recorder:
         while waiting.makings or waiting.scorings:
             try:
                 if waiting.makings:
+                    # Taken off the list first: a `making` that raises is not tried again.
                     control, making = waiting.makings.pop(0)
                     waiting.lost[control, "", "shadow", "off"] += 1  # undone below unless `making` raises
                     waiting.observations.append(making())
@@ -266,6 +272,7 @@ class Recorder:
             except Exception as error:  # a defect here must not reach an answer
                 LOGGER.exception("a note could not be made")
                 broken = SpeckitError("E021", f"{self.path}: a note could not be made: {type(error).__name__}")
+        # Unary plus drops the counts that are not positive.
         waiting.lost = +waiting.lost
         return broken
 

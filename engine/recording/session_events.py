@@ -29,6 +29,7 @@ def record_served(database: Database, result: SearchResult, count: int, *, remem
     rows = result.results[:count]
     texts = [(row.id, row.content or row.snippet) for row in rows if row.content or row.snippet]
     with database.write(PATIENCE_MS) as txn:
+        # One transaction: what was forgotten and what was sent change together.
         if resume.asks_for_handover(query):  # an agent that resumes work has lost its earlier context
             sent_texts.forget_sent(txn, query.session)
         if texts and remembered and not query.anchors:  # with anchors only sections were sent

@@ -43,6 +43,7 @@ class ActiveModels:
 
     def __init__(self, database: Database, models: TextModels) -> None:
         self._database, self._models = database, models
+        # without a lock: two threads that miss an entry insert equal values
         self._known: dict[str, EmbedderFacets] = {}
         self._others: dict[int, EmbedderFacets] = {}
 

@@ -37,6 +37,8 @@ class Usage:
     def __init__(self, database: Database, seconds: float = SECONDS) -> None:
         self._database = database
         self._seconds = seconds
+        # Order of locks: `_writing` before `_guard`. `_guard` is never held during a write, so `note` does not wait
+        # for one.
         self._guard, self._writing = Lock(), Lock()
         self._uses: dict[int, Use] = {}
         self._opened: dict[int, Review] = {}

@@ -111,6 +111,7 @@ def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[C
     asked = [(step, limit) for step, limit in declared if plan.channels is None or step.id in plan.channels]
     names = {step.id for step, _ in asked}
     wordings = [replace(query, text=text, terms=searchable(text, store.lexicon)) for text in plan.variants]
+    # In order of first use, each term once.
     terms = dict.fromkeys(term for wording in wordings for term in wording.terms)
     scope = store.attributes.scope(query.wanted, query.now)
     return PlanReport(

@@ -58,6 +58,7 @@ def read(opened: OpenStore, name: int | str, section: str, first_line: int) -> T
         start, end = found.start, found.end
     above = _lines_above(reader.passages_of(connection, memory.id), body)
     text = body[start:end]
+    # line breaks at the start are left out of the text, so they are counted
     first = above + 1 + body.count("\n", 0, start + len(text) - len(text.lstrip("\n")))
     lines = text.strip("\n").split("\n")
     skipped = max(0, first_line - first)

@@ -92,6 +92,7 @@ class Reloading:
 
         One thread at a time looks; others continue with the present state.
         """
+        # Not blocking: a search never waits for another one that reads the files.
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -116,6 +117,7 @@ class Reloading:
 
     def _read(self) -> None:
         earlier = self._served.now
+        # Taken before the files are read: a change during reading is noticed by the next look.
         watched = _watched(earlier)
         try:
             serving = _build_state(earlier, self._recorder)
@@ -139,6 +141,7 @@ class Reloading:
     def _put(self, serving: ConfigurationState, watched: WatchedFiles) -> None:
         watched.know(_texts(serving.searching))
         self._watched = watched
+        # Texts are compared too: a comment changes the documents that are shown, even if every answer is the same.
         if _state_key(serving) != _state_key(before := self._served.now):
             self._served.put(serving)
         self._again_at = self._patience()
@@ -168,6 +171,7 @@ def _build_state(earlier: ConfigurationState, recorder: Recorder) -> Configurati
     searching = Searcher.through(
         now.pipeline, now, now.overrides, strict=strict, extensions=earlier.searching.extensions
     )
+    # Unchanged variants keep their running objects, with what they have counted.
     if searching.beside == earlier.searching.beside:
         return ConfigurationState(now, searching, earlier.shadows, earlier.replays)
     return serving_of(now, searching, recorder)

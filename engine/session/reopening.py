@@ -53,6 +53,7 @@ class ReopeningStore:
         """
         self._opener = opener
         self._create = create
+        # Held while a file is opened: threads that meet the same replacement open it once.
         self._lock = Lock()
         self._current = opener(create)
         self.replacements: list[Replacement] = []
@@ -105,8 +106,10 @@ class ReopeningStore:
     def open_anew(self, earlier: OpenStore, why: ReplacedError, *, create: bool) -> None:
         """Opens the file at the path, unless another thread has done so. Raises as `Database.open`."""
         with self._lock:
+            # Another thread has already opened the new file.
             if self._current is not earlier:
                 return
+            # Counts of use belong to ids of the earlier store.
             earlier.usage.forget()
             earlier.database.replaced()
             set_aside(earlier.database.left_behind())
@@ -132,6 +135,7 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
     if isinstance(error, ReplacedError):
         return error
     try:
+        # Raises if the file is another one now, which explains the failure better than the error itself.
         opened.database.latest()
     except ReplacedError as replaced:
         return replaced

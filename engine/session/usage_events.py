@@ -138,4 +138,5 @@ def _pointed_at(opened: OpenStore, written: list[int], at: float) -> Callable[[f
 
 def in_share(digits: str, share: float) -> bool:
     """Whether a query is in a sample of this share [0, 1], decided by hexadecimal digits of its id."""
+    # The digits as a fraction in [0, 1): share 0 never includes a query, share 1 always does.
     return int(digits, 16) / 16.0 ** len(digits) < share

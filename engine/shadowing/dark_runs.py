@@ -48,6 +48,7 @@ class DarkRuns:
         self._ready = ready
         self._note = note
         self._hanging = hanging
+        # guards `_turn`: held while a turn begins, never while a variant runs
         self._guard = Lock()
         self._turn: _Turn | None = None
 

@@ -103,6 +103,7 @@ class ReplayProcess:
         with suppress(OSError, ValueError):
             for line in stream:
                 self._lines.put(line)
+        # nothing is sent as an empty line: this one marks the end
         self._lines.put(b"")
 
     def _send(self, message: bytes) -> None:

@@ -92,6 +92,7 @@ class Replayer:
         """
         asked, task = seen.query, self._task
         with self._opened.read_model.reading() as snapshot:
+            # Everything but the session is that of the present snapshot.
             store = replace(snapshot, sessions=snapshot.sessions.as_of(_session_state(asked)))
             if asked.folder not in ("", UNKNOWN_FOLDER) and not store.attributes.scope(Filter(asked.folder), 0.0).size:
                 nothing = AnswerRecord(task.arm.control)
@@ -111,6 +112,7 @@ class Replayer:
 
     def _runs(self, asked: QueryRecord, store: Snapshot, pause: Pause | None) -> Any:
         question = SearchRequest(**_arguments(asked))
+        # `now` of the recorded question: decay and expiry are computed as of then.
         query = question.query(store, (asked.read_point or {}).get("now", asked.at), None)
         answered: list[ShadowRequest] = []
         try:
@@ -139,5 +141,6 @@ def _session_state(asked: QueryRecord) -> SessionState:
 def _basis(seen: Observation, answer: AnswerRecord, *, unchanged: bool) -> Basis:
     """Returns "served" if the control reproduced the served answer exactly over unchanged memories, else "present"."""
     served, count = seen.control, len(seen.control.memories)
+    # Only the recorded length is compared: fewer rows may have been served than are ranked.
     now = answer.pipeline, answer.memories[:count], answer.scores[:count]
     return "served" if unchanged and now == (served.pipeline, served.memories, served.scores) else "present"

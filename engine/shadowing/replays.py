@@ -67,6 +67,7 @@ class _Shadow:
         """The reason why no more queries are replayed for it, "" if they are."""
         if self.ended >= MOST_ENDED:
             return f"{self.ended} of its processes crashed or hung"
+        # Chained comparison: failed == asked and asked >= ALWAYS_FAILED.
         if self.failed == self.asked >= ALWAYS_FAILED:
             return f"it failed on all of {self.asked} queries"
         return ""
@@ -105,6 +106,7 @@ class Replays:
         self._config = config
         self._recorder = recorder
         self._shadows = variants
+        # Set by the thread that replays, read by `end` in another one; ending a process twice is harmless.
         self._process: ReplayProcess | None = None
         self._ended = False
 
@@ -186,6 +188,7 @@ class Replays:
                     if shadow.left:
                         end = min(until, time.monotonic() + TURN_SECONDS)
                         self._turn(database, shadow, end, pause, tell)
+                # Counted again from the records: other processes may have replayed or recorded queries meanwhile.
                 found = self._found(database, opened)
                 if sum(one.left for one in found) >= left:
                     break  # other processes record queries faster than this one replays them
@@ -220,6 +223,7 @@ class Replays:
                 pause()
                 if self._ended or time.monotonic() > end:
                     return
+                # The text may have been pruned since the list was read.
                 if (seen := database.observation(number)) is None or seen.query.question is None:
                     continue
                 try:
@@ -231,6 +235,7 @@ class Replays:
                         return
                     batch.append(_failed(seen, shadow.arm, variant.flag, str(ended)))
                     LOGGER.warning("the variant '%s' was ended: %s", variant.name, ended)
+                # A failure is written at once, so that the test below counts it.
                 if len(batch) >= BATCH or batch[-1].variant.answer.failure:
                     write()
                     if _Shadow(shadow.one, shadow.arm, *database.arm(shadow.arm, ENDED), ()).given_up:
@@ -259,6 +264,7 @@ class Replays:
         return [self._kept(database, one, self._arm(one, epoch)) for one in self._shadows]
 
     def _kept(self, database: EvaluationDatabase, one: CheckedVariant, arm: Arm) -> _Shadow:
+        # The sample is decided by query and variant, so that every process replays the same ones.
         waiting = tuple(
             number for number, query in database.waiting(arm) if is_sampled(query, arm.variant, one.variant.sample)
         )

@@ -57,6 +57,7 @@ class Shadows:
         self._recorder = recorder
         self._dark = DarkRuns(self._placed, self._note_dark, self._hanging)
         self._earlier = earlier
+        # Held while the file is read. A search waits for `_known` instead, and only where it has to mix answers.
         self._beginning = Lock()
         self._known = Event()
         self._asking: Thread | None = None
@@ -82,6 +83,7 @@ class Shadows:
         if not self._known.is_set() and (self._asking is None or not self._asking.is_alive()):
             first, self._asking = self._asking is None, Thread(target=self._ask, name="shadows before", daemon=True)
             self._asking.start()
+            # Only the first attempt is waited for; later searches find the places known once one has succeeded.
             if first:
                 self._asking.join(seconds)
         return self._known.is_set()
@@ -116,6 +118,7 @@ class Shadows:
                 variant.drop("off")
             else:
                 seeing.append(variant)
+        # Drawn by query id: the order can be repeated, and no variant always runs first.
         return shuffle_variants(query_id, seeing, lambda variant: variant.hash)
 
     def over(

@@ -96,6 +96,7 @@ class RunningVariant:
 
     @property
     def hash(self) -> str:
+        # taken for every change of the four counters; `Shadows.report` swaps `unreported` under it
         """The hash of its pipeline."""
         return self.runner.pipeline.hash
 

@@ -30,6 +30,7 @@ def heartbeat(beat: Callable[[], bool], seconds: float, most: int) -> Iterator[N
     def go_on() -> None:
         with harmless("work continues without renewing its lease"):
             for _ in range(most):
+                # wait returns True once the block is over.
                 if over.wait(seconds) or not beat():
                     return
 
@@ -39,6 +40,7 @@ def heartbeat(beat: Callable[[], bool], seconds: float, most: int) -> Iterator[N
         yield
     finally:
         over.set()
+        # Waits for a call in progress, so that none touches the store after the block.
         thread.join()
 
 
@@ -97,6 +99,7 @@ def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tupl
 def _is_due(job: Job, last: JobRun | None, now: float, connection: Connection) -> bool:
     if last is None or last.ended_at is None or last.remains:
         return True  # it never ran, was killed, or stopped at its bound
+    # The interval cannot be measured then; running once more is harmless.
     if last.ended_at > now:
         return True  # the clock was set back by an unknown amount
     if now - last.ended_at >= (AGAIN_SECONDS if last.failure else job.seconds):
@@ -142,6 +145,7 @@ def run_due(
     """
     running = due(database.reader(), time.time(), every)
     if not running:
+        # Read without the lease first: most calls find nothing due and write nothing.
         return MaintenanceReport(tuple(JobOutcome(job.name, "not due", 0, job.what) for job in every))
     runner = _Runner(database, patience_ms, pause)
     if not runner.begin():
@@ -203,6 +207,7 @@ class _Runner:
 
     def __init__(self, database: Database, patience_ms: int | None, pause: Callable[[], None]) -> None:
         self._database, self._patience_ms, self._pause = database, patience_ms, pause
+        # Unique per run, not per process: two threads of one process exclude each other too.
         self._holder = uuid4().hex
 
     def begin(self) -> bool:
@@ -226,6 +231,7 @@ class _Runner:
             now = time.time()
             try:
                 batch = self._batch(job, now)
+                # One transaction for the lease, the batch and its record: a crash leaves either all of them or none.
                 with self._database.write(self._patience_ms) as txn:
                     ended = time.time()  # preparing may have taken minutes
                     # renewed in the batch's own transaction: with a lost lease the batch is rolled back
@@ -233,6 +239,7 @@ class _Runner:
                         raise _LostError
                     more = batch(txn, now)
                     changed, remains = changed + more, more > 0
+                    # ended_at is None while items remain, so that the job stays due.
                     jobs.note(txn, JobRun(job.name, began, None if remains else ended, changed, remains, ""))
             except _LostError:
                 raise

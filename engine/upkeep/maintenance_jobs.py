@@ -145,6 +145,7 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
     absent = _absent(lambda: load_workspace_config(opened.root).absent_days)
     own = tuple(absent if job.name == ABSENT else job for job in JOBS)
     every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
+    # Inserted before the verdicts, which compare vectors.
     at = [job.name for job in every].index(_BEFORE)
     last = (_encoder(opened.encoder),) if opened.encoder else ()
     return (*every[:at], _vectors(lambda: opened.embedder), *every[at:], *last)
@@ -170,6 +171,7 @@ def _completed(embedder: Callable[[], Embedder], database: Database, now: float)
     if not pending_vectors.waiting(database.reader()):
         return None  # no need to load a model
     model = embedder()
+    # Raises E003 before the model is asked for anything: a paid service would be called in vain.
     pending_vectors.in_use(database.reader(), model)
 
     def keep(vectors: Mapping[str, Vectors]) -> None:
@@ -186,6 +188,7 @@ def _encoder(encoder: Embedder) -> Job:
         HOUR,
         "memories and passages encoded for the second stage",
         partial(encoder_vectors.waiting, encoder),
+        # `find` has written the vectors itself, group by group; `write` only passes their number on.
         PreparedBatch(partial(encoder_vectors.make, encoder), lambda _txn, _now, made: made),
         at_once=True,
     )

@@ -48,13 +48,16 @@ def _new(connection: Connection, now: float) -> list[SelectionEvent]:
     Questions older than the store are left out: another store answered them.
     """
     since = now - TTL_SECONDS
+    # The time of the first migration is that of the store's creation.
     born = value(connection, "SELECT unixepoch(min(applied_at)) FROM migrations")
     found = read_if_there(
         Path(connection.filename), lambda database: database.selections(since, max(since, float(born or 0.0)))
     )
+    # Pairs that were learned from before; a selection is never learned from twice.
     known = selections.known(connection, since)
     new: dict[tuple[str, int], SelectionEvent] = {}
     for selected in found or ():
         if (selected.query, selected.memory) not in known:
+            # Oldest first, so setdefault keeps the first selection of each pair.
             new.setdefault((selected.query, selected.memory), selected)
     return list(new.values())

@@ -60,6 +60,7 @@ class MaintenanceThread:
         self._current = current
         self._measured = measured
         self._opened_at = perf_counter()
+        # Guards `_thread`, `_woken`, `_ended`, `_jobs` and `_replay`; never held while a block is written.
         self._guard = threading.Condition()
         self._thread: threading.Thread | None = None
         self._woken = False
@@ -91,6 +92,7 @@ class MaintenanceThread:
 
     def asked(self) -> None:
         """A search has begun. Starts the thread in a long-lived process."""
+        # Read without the guard: `begin` checks again under it.
         if self._thread is None and not self._measured and perf_counter() - self._opened_at > LONG_LIVED_SECONDS:
             self.begin()
 
@@ -129,8 +131,10 @@ class MaintenanceThread:
         with self._guard:
             self._ended = True
             self._guard.notify_all()
+        # A pause between blocks waits on this condition, not on `_guard`.
         with SERVING.changed:
             SERVING.changed.notify_all()
+        # A thread cannot join itself: `end` may be called from the thread that it ends.
         if self._thread is not None and self._thread is not threading.current_thread() and self._thread.is_alive():
             self._thread.join(ENDING_SECONDS)
 

@@ -59,6 +59,7 @@ class Baseline:
         """All decisions within the interval, the most cautious first."""
         if self.ci95 is None:
             return ()
+        # A higher ratio is the more cautious decision, so the upper end comes first.
         low, high = map(_decided, self.ci95)
         order: tuple[Decision, ...] = ("pause", "proceed", "full")
         return order[order.index(high) : order.index(low) + 1]
@@ -140,6 +141,7 @@ def baseline(
     ground = source.ground(environ)
     measured = evaluate_pipelines(
         ground.dataset,
+        # Asked twice: the difference of bm25 from itself is the noise of the measurement.
         [words, whole, words],
         queries=queries,
         progress=progress,

@@ -168,6 +168,7 @@ def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[flo
     """Percentiles 50 and 95 of the variant's additional latency, query by query, in milliseconds."""
     if not control or not variant:
         return None
+    # Paired by query: the percentiles of the differences, not the difference of the percentiles.
     more = [b.latency_ms - a.latency_ms for a, b in zip(control, variant, strict=True)]
     p50, p95 = np.percentile(more, (50, 95))
     return float(p50), float(p95)
@@ -179,6 +180,7 @@ def _segments(asked: Sequence[ContrastQuery], differences: Column) -> Iterator[C
         kinds = sorted({name for name in names if name})
         # a single kind would repeat the overall figures
         for name in kinds if len(kinds) > 1 else ():
+            # chosen: (queries of this kind,) float64.
             chosen = differences[[place for place, other in enumerate(names) if other == name]]
             enough = len(chosen) >= LEAST_IN_SEGMENT
             interval = anytime_interval(chosen) if enough else None

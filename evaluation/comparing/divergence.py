@@ -47,6 +47,7 @@ def _course(outcome: Outcome) -> Iterator[Reached]:
     values = _scores(outcome)
     counted: dict[str, tuple[int, int, tuple[str, ...]]] = {}
     for record in outcome.trace.steps:
+        # n_in and n_out add up over the runs of a step; a channel runs once per wording of the query.
         n_in, n_out, states = counted.get(record.step, (0, 0, ()))
         counted[record.step] = n_in + record.n_in, n_out + record.n_out, (*states, record.state)
     scores: _Values | None = None
@@ -54,6 +55,7 @@ def _course(outcome: Outcome) -> Iterator[Reached]:
         if step in outcome.pool.candidates.channels:
             yield step, _Told(n_in, states, None), _Told(n_out, states, values[step] if n_out else None)
             continue
+        # A step that gives no scores passes on those before it.
         before, scores = scores, values.get(step, scores)
         yield step, _Told(n_in, states, before), _Told(n_out, states, scores)
 
@@ -64,6 +66,7 @@ def _scores(outcome: Outcome) -> dict[str, _Values]:
     values: dict[str, _Values] = {}
     for column, channel in enumerate(candidates.channels):
         held: dict[int, float] = dict(values.get(channel, {}))
+        # raw: (n, channel) float64 with NaN where the channel did not return the row.
         for row, raw in zip(ids, candidates.raw[:, column].tolist(), strict=True):
             if not np.isnan(raw):
                 # the best score over all wordings of the query

@@ -66,8 +66,10 @@ def paired_report(
         )
         raise SpeckitError("E030", message, actions=("leave out --queries",))
     chosen = name or names[0]
+    # Exactly one pipeline was measured; anything else is a mistake of the caller and raises.
     ((now, values),) = measured.values.items()
     then = f"{chosen} of {kept.id}"
+    # metric to (n,) float64; the order of the queries was compared above, so both sides are paired.
     columns = {metric: np.array(column) for metric, column in stored["values"][chosen].items()}
     entry = next(one for one in kept.document["pipelines"] if one["name"] == chosen)
     sides = {then: columns, now: values}
@@ -175,6 +177,7 @@ def gate(
 
 
 def _hidden(metric: str, differences: Column, max_loss: float | None) -> DetectableLoss:
+    # alpha = 0.05, one-sided: the margin is only tested in the direction of a loss.
     alpha = 1 - CONFIDENCE
     needed = None if max_loss is None else queries_to_rule_out(max_loss, differences, alpha=alpha)
     return DetectableLoss(metric, largest_loss(differences, alpha=alpha), needed)
@@ -187,6 +190,7 @@ def _other(against: str, pipeline: str, root: Path, environ: Mapping[str, str]) 
     try:
         return pipeline_of(against, pipeline, root, environ)
     except SpeckitError as error:
+        # Other codes say that a revision was found and what is wrong with its pipeline.
         if error.code != "E030":
             raise
         first = error.problems[0]

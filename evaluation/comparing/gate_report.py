@@ -39,6 +39,7 @@ class GateResult:
     @property
     def losses(self) -> list[str]:
         """The metrics on which the gate fails."""
+        # With a margin the burden of proof is reversed: too few queries fail, because they rule nothing out.
         if self.max_loss is not None:
             return [one.metric for one in self.hidden if one.loss > self.max_loss]
         return [comparison.metric for comparison in self.report.comparisons if comparison.verdict == "worse"]

@@ -49,6 +49,7 @@ def overall(reports: Sequence[CompareReport]) -> list[Overall]:
     """The overall verdict on each variant; each report compares the same pipelines on a different dataset."""
     # Bonferroni over the comparisons of all datasets
     family = sum(len(report.comparisons) for report in reports)
+    # (control, variant) to place of the dataset to its verdicts, one per metric.
     told: dict[tuple[str, str], dict[int, list[Verdict]]] = {}
     for place, report in enumerate(reports):
         pairs = list(dict.fromkeys((one.a, one.b) for one in report.comparisons))

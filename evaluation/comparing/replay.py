@@ -143,6 +143,7 @@ def replay(
         pairs, noise = _asked_again(asked, asking, again, progress)
         pipelines = asking.pipelines
     if not pairs:
+        # Every pair was "gone": its folder restriction names nothing that the store still has.
         raise _nothing_to_ask("the folders of all these queries are no longer in the store")
     ids = {pair.query.id for pair in pairs}
     known = {query: grades for query, grades in judgements.items() if query in ids}
@@ -246,6 +247,7 @@ def _per_query(judged: JudgedExperiment) -> dict[str, Any]:
     values: dict[str, dict[str, list[float | None]]] = {}
     for name, answers in sides:
         times[name] = [answer.total_ms for answer in answers]
+        # `told` are the places of the queries with a relevant memory; the columns below have its length.
         rankings = [[str(memory) for memory in answers[place].memories] for place in told]
         measured = evaluate(rankings, [known[place] for place in told]) if told else {}
         # aligned with all queries; None where no relevant memory is known

@@ -39,6 +39,7 @@ def pipeline_of(revision: str, pipeline: str, root: Path, environ: Mapping[str, 
         raise SpeckitError("E030", f"'{revision}' does not name a revision", actions=("give a branch, tag or commit",))
     top = Path(_git(root, "rev-parse", "--show-toplevel", failing=f"'{root}' is not in a git repository").strip())
     said = f"'{name}' is not a revision of the repository '{top}'"
+    # ^{commit} resolves tags to their commit; --end-of-options keeps a name from being read as an option.
     commit = _git(
         top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", failing=said
     ).strip()
@@ -55,6 +56,7 @@ def pipeline_of(revision: str, pipeline: str, root: Path, environ: Mapping[str, 
         source = Path(folder) / wanted if wanted else pipeline
         there = {**environ, ROOT_VARIABLE: folder}
         whole = load(source, there, None, components.registry(environ).flag_files)
+    # The commit, not the name: a branch moves on.
     return replace(whole, name=f"{whole.name}@{commit[:12]}")
 
 

@@ -207,6 +207,7 @@ def _point(
 ) -> Point:
     agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
+    # mean_interval takes (n,) float64 and gives both ends of the 95 % interval.
     metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}
     # mean over the queries where both rankings have a row
     tau = round(float(np.mean(taus)), 6) if taus else None
@@ -214,6 +215,7 @@ def _point(
 
 
 def _as_number(value: float, whole: bool) -> float | int:
+    # 60.0 becomes 60; a fraction stays one, and the check of the pipeline refuses it.
     return int(value) if whole and value == int(value) else value
 
 
@@ -275,5 +277,6 @@ def _within(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _within(f"{name}.{key}", inner)
+    # bool is an int in Python, but not a number to vary.
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield name, value

@@ -55,5 +55,6 @@ def find(store: Path, name: str) -> StoredEvaluation | None:
 
     Evidence kept from live experiments and preferences is not returned: those queries cannot be measured again.
     """
+    # None also if there is no database: reading creates none.
     stored = read_if_there(store, lambda database: database.evaluation(name))
     return None if stored is not None and stored.kind in (PROMOTION, PREFERENCES) else stored

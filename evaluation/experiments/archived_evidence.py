@@ -55,6 +55,7 @@ def _as_document(figure: Callable[[str], Figure | None]) -> dict[str, dict[str, 
         metric: {
             "value": one.value,
             "queries": one.queries,
+            # JSON has no infinity: an open end is null, and `_read` restores it
             "interval": one.interval and [end if isfinite(end) else None for end in one.interval],
             "p": one.p,
         }

@@ -97,6 +97,7 @@ def _no_gain(flag: Flag, figures: Figures) -> Iterator[str]:
 
 def figure_of(condition: Condition, figures: Figures) -> Figure | None:
     """The figure that a condition tests, None where it was not measured."""
+    # "better" and "not_worse" compare both pipelines, "at_least" and "at_most" read a single figure
     of_both = condition.direction in ("better", "not_worse")
     return figures.difference(condition.metric) if of_both else figures.own(condition.metric)
 
@@ -123,6 +124,7 @@ def _further(condition: Condition, figure: Figure, with_more: Callable[[float], 
     not."""
 
     def enough(times: float) -> bool:
+        # p = 0 leaves chance out: only the width of the interval is extrapolated
         return not list(_shortcomings(condition, replace(figure, interval=with_more(times), p=0.0)))
 
     # double the factor until it suffices, then bisect
@@ -150,6 +152,7 @@ def _own(condition: Condition, figure: Figure) -> Iterator[str]:
     itself."""
     low, high = figure.interval or (figure.value, figure.value)
     what = f"{condition.metric} {'interval reaches' if figure.interval else 'is'}"
+    # `not >=` instead of `<`: NaN does not meet a condition
     if condition.direction == "at_least" and not low >= condition.margin:
         yield f"{what} {low:.4g}, at least {condition.margin:g} is needed"
     elif condition.direction == "at_most" and not high <= condition.margin:

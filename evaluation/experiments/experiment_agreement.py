@@ -54,6 +54,7 @@ def agreements(found: Sequence[Agreement[int]]) -> Agreements:
 
 def _estimate(values: Iterable[float | None], least: float) -> Estimate | None:
     """The mean of values in [`least`, 1] with its interval; None without a value."""
+    # tau-b is None where one of the answers is empty: such queries are left out of its mean
     column = np.array([value for value in values if value is not None], np.float64)
     if not len(column):
         return None
@@ -64,6 +65,7 @@ def _anytime(column: Column, least: float) -> tuple[float, float]:
     """The anytime-valid interval of the mean; values are scaled to [-1, 1], where the bets lose no power."""
     # maps [least, 1] to [-1, 1] and back
     half = (1 - least) / 2
+    # rounding moves each value, and so the mean, by at most half a step: `slack` widens the interval by as much
     slack = _STEP / 2 if len(column) > _RESAMPLED else 0.0
     column = np.round(column / _STEP) * _STEP if slack else column  # fewer distinct values: each is one bet
     low, high = anytime_interval(np.clip((column - least) / half - 1, -1.0, 1.0))

@@ -53,6 +53,7 @@ def step_figures(pairs: Sequence[RecordedPair]) -> tuple[StepFigures, ...]:
     variant alone."""
     control, _ = _by_step(pair.control for pair in pairs)
     variant, shared = _by_step(pair.variant.answer for pair in pairs)
+    # stable: within a stage, the steps of the control in their order, then those of the variant alone
     steps = sorted(dict.fromkeys([*control, *variant]), key=lambda step: _STAGES.index(step[0]))
     return tuple(
         StepFigures(*step, _latency(control.get(step, [])), _latency(variant.get(step, [])), shared.get(step, 0))
@@ -87,6 +88,7 @@ def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], lis
             name = (step.stage, step.step)
             times.setdefault(name, []).append(step.ms)
             shared[name] = shared.get(name, 0) + step.shared
+    # the median, because an interval of the mean needs an upper bound on the values, and times have none
     return times, shared
 
 

@@ -57,11 +57,13 @@ class MetricEvidence(NamedTuple):
 
     def bounds(self) -> tuple[Column, Column]:
         """The column with the worst, and with the best, possible values for the skipped questions."""
+        # metrics are in [0, 1], so a difference is in [-1, 1]
         worst, best = (np.append(self.column, np.full(self.skipped, end)) for end in (-1.0, 1.0))
         return worst, best
 
     def times(self, factor: float) -> MetricEvidence:
         """The evidence expected from `factor` times as many similar queries."""
+        # np.resize repeats the column cyclically
         column = np.resize(self.column, round(factor * len(self.column)))
         alike, unknown, skipped = (round(factor * count) for count in (self.alike, self.unknown, self.skipped))
         return self._replace(column=column, alike=alike, unknown=unknown, skipped=skipped)
@@ -146,6 +148,7 @@ def _reach(complete: Sequence[bool]) -> int:
     """
     # complete: (n,) bool in the order of lots; counts[i] is the number of judged questions among the first i + 1
     counts = np.cumsum(complete)
+    # ends: lengths - 1 of the prefixes that end with a judged question and of which at most `OPEN` is unjudged
     ends = np.flatnonzero(np.array(complete, bool) & (counts >= (1 - OPEN) * np.arange(1, len(complete) + 1)))
     return int(ends[-1]) + 1 if len(ends) else 0
 
@@ -159,8 +162,10 @@ def _differs(one: AnsweredQuery, metric: str) -> bool:
 def _told_apart(one: AnsweredQuery, metric: str) -> set[str]:
     """The documents whose judgements decide how two answers differ on a metric."""
     control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
+    # a document among the first 20 of both adds the same to either recall
     if metric == "Recall@20":
         return {*control} ^ {*variant}
+    # a document at the same rank in both cancels in the difference of the gains
     if metric == "nDCG@10":
         before, after = ({key: rank for rank, key in enumerate(keys)} for keys in (control, variant))
         return {key for key in {**before, **after} if before.get(key) != after.get(key)}

@@ -82,6 +82,7 @@ def p_value(entry: MetricEvidence) -> float:
     # skipped questions could reverse the direction
     if not worst.size or worst.mean() * best.mean() <= 0:
         return 1.0
+    # the interval of the mean gets `OF_MEAN` of alpha (`over_all`), so p is divided by it
     return min(1.0, max(anytime_p(worst), anytime_p(best)) / (OF_MEAN if _sampled(entry) else 1.0))
 
 
@@ -113,8 +114,10 @@ def _likely(entry: MetricEvidence) -> Column:
     answers."""
     alike = entry.alike
     if _sampled(entry):
+        # as many zeros per judged question as there are equal answers per differing one
         alike = round(alike * len(entry.column) / (len(entry.column) + entry.unknown))
     elif entry.unknown:
+        # uses: a question of whose answers nothing was used has the difference 0
         alike += entry.unknown
     return np.concatenate([entry.column, np.zeros(alike)])
 
@@ -152,6 +155,7 @@ def over_all(entry: MetricEvidence, *, alpha: float = ALPHA) -> tuple[float, tup
     shares = share_interval(differing, differing + alike, level=1 - (1 - OF_MEAN) * alpha)
     worst, best = entry.bounds()
     level = 1 - OF_MEAN * alpha
+    # for the lower end the skipped questions take their worst values, for the upper end their best
     low, high = anytime_interval(worst, level=level)[0], anytime_interval(best, level=level)[1]
     share = differing / (differing + alike)
     # all four products of the ends, since `low` and `high` may be negative

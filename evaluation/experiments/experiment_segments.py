@@ -43,9 +43,11 @@ def segments(
         judgements: Grades by query and memory.
         variants: Number of variants; the segments of all variants are one family.
     """
+    # `contrasts` has an entry per pair, or none at all where rankings are not compared
     rows = list(zip_longest(pairs, contrasts))
     groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
     judged = [_judged(group, judgements) if judgements else [] for *_, group in groups]
+    # a group has evidence on one metric at most: the comparisons come in the order of the groups with evidence
     tested = iter(qualities([one for found in judged for one in found], variants=variants))
     return tuple(
         _segment(kind, value, group, next(tested) if evidence else None)

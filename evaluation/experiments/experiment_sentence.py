@@ -90,6 +90,7 @@ def _same_order(report: ExperimentReport, agreement: Agreements, control: str, v
 
 def _most(report: ExperimentReport) -> str:
     """The largest difference that judgements can make."""
+    # the first metric that judgements could move by more than the margin, else the first
     one = next((one for one in report.label_free if one.bound > MARGIN), report.label_free[0])
     if not one.differing:
         return f"with 95 % confidence {one.metric} differs by at most {one.bound:.3f} on queries like these"
@@ -150,6 +151,7 @@ def _missing(quality: QualityDifference) -> str:
         return f"about {_count(max(1, more), 'more query')} {shown}"
     if more > 0:
         return f"judging the {to_judge:,} that wait and about {_count(more, 'more query')} {shown}"
+    # the part of the needed queries that differ, minus those that are judged
     further = min(to_judge, max(1, ceil(needed * (judged + waiting) / every) - judged))
     return f"judging about {further:,} of the {to_judge:,} that wait {shown}"
 

@@ -128,6 +128,7 @@ def evidence(database: EvaluationDatabase, experiment: str) -> ExperimentReport 
 def known_judgements(database: EvaluationDatabase) -> Judgements:
     """Grades by people and commands, by query and memory; the latest grade of each counts."""
     known: dict[str, dict[int, float]] = {}
+    # by time, so that the latest grade stays
     for judgement in database.judgements("judged"):
         known.setdefault(judgement.query, {})[judgement.memory] = float(judgement.grade)
     return known

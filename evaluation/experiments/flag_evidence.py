@@ -177,6 +177,7 @@ class StoredFigures:
             return None
 
         def over(times: float) -> tuple[float, float]:
+            # np.resize repeats the column cyclically, as if more such queries had come
             return anytime_interval(np.resize(differences, round(times * len(differences))))
 
         verdict = self._entry("comparisons", "b", str(self._pipelines[self.place]["name"]), metric=metric).get(

@@ -156,6 +156,7 @@ def _as_it_was(whole: Effective, name: str) -> Iterator[Effective]:
         for other in waiting_flags(whole)
         if other != name and whole.flags[other].state in ON and whole.flags[other].state != "permanent"
     ]
+    # all subsets, the smallest first
     sizes: Sequence[int] = range(len(others) + 1)
     for chosen in chain.from_iterable(combinations(others, size) for size in sizes):
         one = whole

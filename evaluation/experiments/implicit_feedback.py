@@ -99,6 +99,7 @@ def implicit_feedback(queries: Iterable[QueryRecord], uses: Sequence[UseRecord],
         if use.memory in cited.get(use.query, ()) or use.memory in cited.get(use.session, ()):
             continue
         session = moments.get(use.session, [])
+        # the first citation of the session from the opening on
         place = bisect_left(session, use.at)
         is_passed_over = use.query in cited or any(at - use.at <= WINDOW_SECONDS for at in session[place : place + 1])
         if is_passed_over:

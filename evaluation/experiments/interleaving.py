@@ -89,6 +89,7 @@ def judge_duels(
     outcome = np.array([np.sign(earned["variant"] - earned["control"]) for earned in credit.values()], np.float64)
     lead, p, alpha = float(outcome.mean()), anytime_p(outcome), ALPHA / variants
     verdict: Verdict = "undecided" if p >= alpha else "better" if lead > 0 else "worse"
+    # no margin: a duel between equals ends undecided, never as "same"
     needed = queries_needed(outcome, alpha=alpha, margin=None, made=outcome) if verdict == "undecided" else None
     return Duels(
         queries=len(outcome),

@@ -35,6 +35,7 @@ def course(contrasts: Sequence[QueryContrast], judgements: Judgements) -> list[S
     """
     if not judgements:
         return []
+    # a set: for few queries, several looks have the same end, or the end 0
     ends = sorted({round(len(contrasts) * look / _LOOKS) for look in range(1, _LOOKS + 1)} - {0})
     looks = []
     for end in ends:

@@ -55,10 +55,12 @@ def disputes(cases: Sequence[JudgingCase], *, seed: int, live: bool = False) -> 
     found = [
         Dispute(case, key, _gain(case.variant, key) - _gain(case.control, key))
         for case in cases
+        # The first DEPTH of both answers, each document once.
         for key in dict.fromkeys((*case.control[:DEPTH], *case.variant[:DEPTH]))
         if key not in case.judged
     ]
     told = [one for one in found if one.weight or (live and one.key in _common_top(one.case))]
+    # Shuffled before a stable sort: equal weights keep their random order.
     shuffled = [told[place] for place in np.random.default_rng(seed).permutation(len(told)).tolist()]
     # rounded, so that equal weights stay in random order
     weightiest = sorted(shuffled, key=lambda dispute: -round(abs(dispute.weight), 9))
@@ -80,4 +82,5 @@ def _common_top(case: JudgingCase) -> tuple[str, ...]:
 
 def _gain(keys: Sequence[str], key: str) -> float:
     """The discount at the rank of a document, 1 / log2(rank + 1); 0 beyond the depth."""
+    # keys.index counts from 0, so rank + 1 is index + 2 (Järvelin and Kekäläinen 2002, discount of nDCG).
     return 1 / log2(keys.index(key) + 2) if key in keys[:DEPTH] else 0.0

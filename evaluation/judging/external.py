@@ -64,6 +64,7 @@ class ExternalJudge:
         question = {"query": pair.query, "document": document, "grades": GRADES}
         try:
             done = subprocess.run(
+                # A list of words and no shell: text of the pair reaches the command by standard input only.
                 self._words,
                 input=json.dumps(question).encode(),
                 capture_output=True,
@@ -95,6 +96,7 @@ def _read(output: bytes) -> int | None:
     if isinstance(said, dict) and said.get("skip") is True:
         return None
     grade = said.get("grade") if isinstance(said, dict) else None
+    # bool is an int in Python: `true` is not grade 1.
     if isinstance(grade, bool) or not isinstance(grade, int) or not 0 <= grade <= MOST:
         raise JudgeFailedError(
             f'it must print {{"grade": 0}} to {{"grade": {MOST}}}, or {{"skip": true}}; it printed {shown}'

@@ -13,11 +13,13 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 
 def pair_of(question: str, title: str, text: str) -> str:
     """Identifies a pair of a question and a document: a digest of the text that a judge reads."""
+    # 32 hexadecimal digits are the first 128 bits of the digest.
     return sha256("\0".join((question, title, text)).encode()).hexdigest()[:32]
 
 
 def lists_of(question: str, first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> str:
     """Identifies a question and two ordered lists of titles and texts that answer it."""
+    # "\1" separates the lists: moving a document from one to the other gives another digest.
     shown = (question, *(f"{title}\0{text}" for title, text in first), "\1", *(f"{one}\0{two}" for one, two in second))
     return sha256("\0\0".join(shown).encode()).hexdigest()[:32]
 

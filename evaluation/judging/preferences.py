@@ -46,6 +46,7 @@ class PreferenceSession:
         self._alike = [case.query for case in cases if case.control[:SHOWN] == case.variant[:SHOWN]]
         differing = [case for case in cases if case.control[:SHOWN] != case.variant[:SHOWN]]
         drawn = sorted(differing, key=lambda case: lot(case.query))
+        # One bit of a digest decides which answer is shown first.
         # the order depends on the query alone, so that a judge cannot learn it from other queries
         self._pairs = [AnswerPair(case, sha256(case.query.encode()).digest()[0] % 2 == 0) for case in drawn]
         self._open = [pair for pair in self._pairs if pair.case.query not in known]
@@ -86,6 +87,7 @@ class PreferenceSession:
     def queries(self) -> list[str]:
         """The queries that count: those judged, and the same share of those with equal answers."""
         judged = [pair.case.query for pair in self._pairs if pair.case.query in self.preferences]
+        # Equal answers enter in proportion: with half of the pairs judged, half of them count.
         alike = round(len(self._alike) * len(judged) / len(self._pairs)) if self._pairs else len(self._alike)
         return [*judged, *self._alike[:alike]]
 
@@ -124,6 +126,7 @@ class PreferenceSession:
     def verdict(self) -> Verdict:
         """The verdict on the variant by the preferences so far."""
         values = self.values
+        # anytime_p may be read after every preference: its error rate holds at all looks together.
         if not len(values) or anytime_p(values) >= ALPHA:
             return "undecided"
         return "better" if values.mean() > 0 else "worse"

@@ -44,6 +44,7 @@ class JudgingSession:
         self._cases = tuple(cases)
         self._open = disputes(cases, seed=SEED, live=live)
         self._said: list[tuple[Dispute, int | None]] = []
+        # Number of labels and verdict of the last test, -1 for none yet.
         self._closed: tuple[int, Verdict | None] = (-1, None)
         self._latest: tuple[int, Verdict | None] = (0, None)
 
@@ -77,6 +78,7 @@ class JudgingSession:
     @property
     def latest(self) -> Verdict | None:
         """The verdict when it was last computed; None where nothing relevant was known by then."""
+        # The last multiple of CHECKED_EVERY; only there the verdict is computed.
         at = self.said - self.said % CHECKED_EVERY
         if self._latest[0] != at and at == self.said:
             self._latest = at, self.verdict()
@@ -129,6 +131,7 @@ class JudgingSession:
             if self.live:
                 verdicts.add(self.verdict())  # the report ignores unjudged documents
             verdict = verdicts.pop() if len(verdicts) == 1 else None
+            # Undecided is final only when no pair is left: later labels could still decide.
             self._closed = (count, None if verdict == "undecided" and count < len(self._open) else verdict)
         return self._closed[1]
 
@@ -136,6 +139,7 @@ class JudgingSession:
         """The verdict if all open labels favoured one of the two pipelines; None where nothing is relevant."""
         rest = self._open[len(self._said) :]
         extreme = {
+            # The best case of one pipeline: MOST where a label helps it, 0 where it helps the other.
             (one.case.query, one.key): float(MOST) if (one.weight > 0) == (favoured == _VARIANT) else 0.0
             for one in rest
             if one.weight  # documents at the top of both raise both
@@ -176,10 +180,12 @@ def verdict_of(
     for (query, key), grade in said.items():
         by_query.setdefault(query, {})[key] = grade
     judged = [(case, {**case.judged, **by_query.get(case.query, {})}) for case in cases]
+    # The report's own test, so that a session never ends on another verdict than the report shows.
     if live:
         answers = [AnsweredQuery(lot(case.query), case.control, case.variant, grades) for case, grades in judged]
         found = [one for one in metrics_with_evidence(answers, "judgements") if one.metric == COMPARED_METRICS[0]]
         return live_verdict(found[0], variants=variants) if found else None
+    # A query without a relevant document has no nDCG and is left out of both columns.
     counted = [(case, grades) for case, grades in judged if relevant(grades)]
     if not counted:
         return None

@@ -51,6 +51,7 @@ class Collection:
     @cached_property
     def worded(self) -> tuple[str, ...]:
         """The folded words of each text in order, with one space before, between and after them."""
+        # Spaces at both ends, so that " word " finds whole words at the ends as well.
         return tuple(f" {' '.join(words(text))} " for text in self.texts)
 
     @cached_property
@@ -81,11 +82,13 @@ class Collection:
     def with_sequence(self, sequence: Sequence[str]) -> Rows:
         """The documents that hold these folded words in sequence, with anything but words between them."""
         wanted = f" {' '.join(sequence)} "
+        # By the index first: the search for the sequence then reads few texts.
         return tuple(row for row in common(self.by_word, sequence) if wanted in self.worded[row])
 
     def unmistakable(self, word: str) -> Rows:
         """The documents of a folded word; empty when any other document holds a word of the same stem."""
         rows, tokens = self.by_word.get(word, _NONE), self.tokens(word)
+        # Equal tuples of rows: no document holds the stem in another form.
         return rows if len(tokens) == 1 and self.by_stem.get(tokens[0]) == rows else _NONE
 
 
@@ -111,6 +114,7 @@ def postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Rows]:
     for row, terms in enumerate(texts):
         for term in set(terms):
             rows[term].append(row)
+    # Rows ascend, as the texts are read in order.
     return {term: tuple(found) for term, found in rows.items()}
 
 

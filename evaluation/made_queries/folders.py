@@ -29,6 +29,7 @@ def check_targets(folders: Iterable[Path], dataset: Path, *, force: bool) -> Non
     problems = []
     for folder in folders:
         actions: tuple[str, ...] = ("give another folder with --out",)
+        # A linked folder would be written through, into a dataset elsewhere.
         if (folder / QRELS).parent.is_symlink():
             message = f"'{(folder / QRELS).parent}' is a link: its target would be overwritten"
         elif folder.exists() and not folder.is_dir():
@@ -65,6 +66,7 @@ def write(folder: Path, dataset: Path, kind: str, queries: Sequence[JudgedQuery]
         if (dataset / EDGES).exists():
             shutil.copyfile(dataset / EDGES, folder / EDGES)
         _write_lines(folder / QUERIES, (_query(name, made) for name, made in zip(ids, queries, strict=True)))
+        # TREC columns of BEIR: query, document, grade 1; made queries have no other grade.
         judged = (f"{name}\t{key}\t1" for name, made in zip(ids, queries, strict=True) for key in made.relevant)
         _write_lines(folder / QRELS, _headed("query-id\tcorpus-id\tscore", judged))
     except OSError as error:

@@ -48,8 +48,10 @@ def identifiers(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for text in collection.texts:
+        # Addresses are blanked, so that their parts are no identifiers.
         for match in _IDENTIFIER.finditer(_URL.sub(" ", text)):
             if len(match[0]) <= _LONGEST:
+                # Folded to find repetitions, the first spelling kept: queries are asked as written.
                 found[str(match.lastgroup)].setdefault(match[0].casefold(), match[0])
     written = [list(found[shape].values()) for shape in _SHAPES if shape in found]
     return in_turn([_queries(collection, shuffle_items(of_shape, random)) for of_shape in written])
@@ -62,6 +64,7 @@ def versions(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     """
     urls = (url for text in collection.texts for url in _URL.findall(text))
     found = {match[0] for url in urls for match in _VERSION_IN_URL.finditer(url)}
+    # Sorted before shuffling: the order of a set differs between processes.
     return _queries(collection, shuffle_items(sorted(found), random))
 
 
@@ -73,6 +76,7 @@ def paths(collection: Collection, random: Random) -> Iterator[MadeQuery]:
     named = [row for row, document in enumerate(collection.documents) if _NAMED.fullmatch(document.key)]
     for row, place in zip(shuffle_items(named, random), cycle(_PLACES), strict=False):
         path = place.format(_ROOT, collection.documents[row].key)
+        # "C" marks the Windows form: all separators become backslashes.
         yield MadeQuery(path.replace("/", "\\") if path[0] == "C" else path, (row,))
 
 
@@ -94,5 +98,6 @@ def _documents(collection: Collection, identifier: str) -> Rows:
             held.append(row)
             if len(held) > _MOST_DOCUMENTS:
                 return ()
+    # No letter, digit, point or hyphen before it and no continuation after it; a leading "v" is accepted.
     alone = re.compile(rf"(?<![\w.-])v?{re.escape(folded)}(?![\w-]|\.\w)")
     return tuple(held) if all(alone.search(collection.folded[row]) for row in held) else ()

@@ -44,6 +44,7 @@ def _queries(collection: Collection, drawn: Sequence[str]) -> Iterator[MadeQuery
 def _documents(collection: Collection, name: str) -> Rows:
     """The documents of a name; empty when another document holds its words apart."""
     rows = collection.with_sequence(folded_words(name))
+    # Equal rows: every document with all the words has them in a row.
     return rows if rows == collection.with_tokens(collection.tokens(name)) else ()
 
 
@@ -67,12 +68,14 @@ def _in_run(run: Sequence[str]) -> Iterator[str]:
         end = start
         while end < len(run) and (_capitalised(run[end]) or (end > start and run[end] in _PARTICLES)):
             end += 1
+        # A name does not end in a particle: "van" in "Guido van" is given back.
         while end > start and run[end - 1] in _PARTICLES:
             end -= 1
         name = re.sub(r"['’]s$", "", " ".join(run[start:end]))
         inside = start > 0 and run[start - 1].islower()
         if inside and 1 <= _size(name) <= _LONGEST and not (_goes_on(run[end:]) or _goes_on(run[start - 1 :: -1])):
             yield name
+        # At least one word further, so that the loop ends.
         start = max(end, start + 1)
 
 

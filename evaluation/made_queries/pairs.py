@@ -31,8 +31,10 @@ def _of_document(collection: Collection, row: int, fewest: int, most: int, rando
     """Yields pairs of neighbours; pairs of words that the document repeats come first, as they describe its topic."""
     repeated = {word for word, count in Counter(collection.worded[row].split()).items() if count > 1}
     near = _near(collection, row, fewest, most)
+    # False sorts before True: pairs of repeated words first, each group in random order, since sorting is stable.
     for first, second in sorted(shuffle_items(near, random), key=lambda pair: not repeated.issuperset(pair)):
         stems = (*collection.tokens(first), *collection.tokens(second))
+        # Both words may have the same stem; such a pair asks for one word only.
         if len(set(stems)) == 2 and collection.with_tokens(stems) == (row,):
             yield MadeQuery(f"{first} {second}", (row,))
 

@@ -52,6 +52,7 @@ def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
     """A passage of a document, None when it is hardly text."""
     body = collection.documents[row].text
     pieces = list(_PIECE.finditer(body))
+    # randrange excludes its end: the last start leaves exactly _LENGTH words.
     start = random.randrange(len(pieces) - _LENGTH + 1)
     chosen = pieces[start : start + _LENGTH]
     text = body[chosen[0].start() : chosen[-1].end()]
@@ -66,6 +67,7 @@ def _draft(collection: Collection, row: int, random: Random) -> _Draft | None:
 def _own(collection: Collection, drafts: list[_Draft]) -> Iterator[MadeQuery]:
     """The drafts that occur in no other document, for the most part. Reads the collection once for all of them."""
     wanted = frozenset[Shingle]().union(*(draft.shingles for draft in drafts))
+    # The first document in which a shingle is met, and the shingles met in a second one.
     holders: dict[Shingle, int] = {}
     shared: set[Shingle] = set()
     for row, text in enumerate(collection.worded):
@@ -79,4 +81,5 @@ def _own(collection: Collection, drafts: list[_Draft]) -> Iterator[MadeQuery]:
 
 
 def _shingles(words: list[str]) -> Iterable[Shingle]:
+    # Shifted copies zipped: shingle i is words i to i + 7.
     return zip(*(words[offset:] for offset in range(_SHINGLE)), strict=False)

@@ -76,6 +76,7 @@ class AbstentionScores:
     ) -> AbstentionScores:
         """Computes the shares from the answers to judged queries and to unanswerable ones."""
         tempted = [
+            # The first judged document of the answer decides; unjudged documents are passed over, not counted as 0.
             _misled(answer.ranked(judged), judged)
             for answer, judged in zip(answers, judgements, strict=True)
             if any(grade <= 0 for grade in judged.values())
@@ -83,6 +84,7 @@ class AbstentionScores:
         return cls(
             unanswerable=len(unanswerable),
             warned=_share([answer.gap for answer in unanswerable]),
+            # A plain mean: `answers` is never empty here, since a dataset without scored queries is refused before.
             false_alarms=sum(answer.gap for answer in answers) / len(answers),
             tempted=len(tempted),
             misled=_share(tempted),
@@ -190,6 +192,7 @@ def figures(
         name=name,
         hash=pipeline_hash,
         index_s=round(index_s, 3),
+        # column: (n,) float64, one value per query, in the order of `queries`.
         metrics={metric: float(column.mean()) for metric, column in values.items()},
         latency=Latency.of([answer.latency_ms for answer in answers]),
         by_complexity={level: Latency.of(milliseconds) for level, milliseconds in times.items() if milliseconds},

@@ -76,6 +76,8 @@ def run(
         opened=ground.opened,
         unanswerable=ground.unanswerable,
     )
+    # combinations keeps the given order, so every pair is (earlier, later) and a comparison reads "later minus
+    # earlier".
     report = measured.compared(list(combinations(measured.values, 2)))
     return replace(report, warnings=(*report.warnings, *ground.warnings))
 
@@ -192,6 +194,7 @@ def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[Dataset
         return queries
     if size < 1:
         raise SpeckitError("E032", f"the number of queries is {size}; accepted: 1 and above")
+    # rows: (size,) int64 without replacement; the fixed seed gives every pipeline and every run the same sample.
     rows = np.random.default_rng(SEED).choice(len(queries), size, replace=False)
     return tuple(queries[row] for row in np.sort(rows))
 

@@ -142,6 +142,8 @@ class Trials:
         self._written = written
         self._now = now
         self._seed = seed
+        # (dataset, setting) to metric to (n,) float64; NaN where a query has not been asked yet. Frozen sets ignore
+        # order.
         self._known: dict[tuple[int, frozenset[tuple[str, float]]], Values] = {}
         rng = np.random.default_rng(seed)
         # drawn once, so that all settings begin with the same queries
@@ -179,9 +181,11 @@ class Trials:
             self._known[key] = {metric: np.full(len(self._sets[place].queries), np.nan) for metric in METRICS}
         known = self._known[key]
         # ask only the queries without a value
+        # Any metric serves as the mark: all columns of a setting are filled together.
         missing = wanted[np.isnan(known[METRICS[0]][wanted])]
         if len(missing):
             for metric, column in self._ask(place, self._written(setting), missing).items():
+                # Written in place: earlier callers hold the same arrays and see their NaN replaced.
                 known[metric][missing] = column
         return known
 
@@ -189,4 +193,5 @@ class Trials:
 def _first(queries: int, rng: np.random.Generator) -> Rows:
     """The queries on which a setting is tried first: a third of them, or all if that would be too few."""
     size = queries // 3 if queries // 3 >= ENOUGH else queries
+    # A prefix of one permutation, sorted so that queries are asked in the order of the dataset.
     return np.sort(rng.permutation(queries)[:size])

@@ -51,10 +51,12 @@ class Parameter:
         """
         low, high, here = (self._scaled(value) for value in (self.low, self.high, current))
         width = share * (high - low)
+        # Shifted, not cut, at the ends of the range: the window keeps its width there.
         first = min(max(here - width / 2, low), high - width)
         # stratified: one uniform draw in each of PROPOSALS equal parts
         drawn = first + width * (np.arange(PROPOSALS) + rng.random(PROPOSALS)) / PROPOSALS
         values = {self._rounded(math.exp(place) if self._by_ratio else place) for place in drawn.tolist()} - {current}
+        # Farthest first by the scaled distance; equal distances in ascending order, so that a seed repeats its order.
         return sorted(values, key=lambda value: (-abs(self._scaled(value) - here), value))
 
     @property
@@ -62,10 +64,13 @@ class Parameter:
         return self.low > 0 and self.high / self.low >= LOG_RATIO
 
     def _scaled(self, value: float) -> float:
+        # max: a present value below the range has no place in it, and its logarithm may not exist.
         return math.log(max(value, self.low)) if self._by_ratio else value
 
     def _rounded(self, value: float) -> float:
         """To about a hundredth of the range, and inside it."""
+        # Digits after the point that keep two significant ones of the range; negative digits round to tens and
+        # hundreds.
         near = round(value) if self.integer else round(value, round(2 - math.log10(self.high - self.low)))
         return min(max(near, self.low), self.high)
 
@@ -116,12 +121,15 @@ def _numbers(
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any], float]]:
     """Every number that its schema declares tunable, at any depth of the parameters."""
     if "$ref" in node:
+        # "#/$defs/Name" of JSON Schema: the last part is the key of the definition.
         node = definitions[node["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):
         for key, item in value.items():
+            # An optional mapping is `anyOf: [object, null]`; the form that knows the key is the one to follow.
             for form in (node, *node.get("anyOf", ())):
                 inner = form.get("properties", {}).get(key) or form.get("additionalProperties")
                 if isinstance(inner, dict):
                     yield from _numbers(inner, item, (*path, key), definitions)
+    # bool is an int in Python, but a switch is no number to tune.
     elif "tunable" in node and isinstance(value, int | float) and not isinstance(value, bool):
         yield path, node, value

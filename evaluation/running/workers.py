@@ -76,12 +76,14 @@ def _shared(ends: Sequence[Connection]) -> Ask:
         # by row number, so that a query is always asked by the same process and its cache
         parts = [np.flatnonzero(rows % len(ends) == number) for number in range(len(ends))]
         for end, part in zip(ends, parts, strict=True):
+            # All are sent to before any is received from, so that the processes work at the same time.
             with suppress(ConnectionError):  # receiving reports that the process has ended
                 end.send((place, dict(overrides), rows[part]))
         together: dict[str, Column] = {}
         for end, part in zip(ends, parts, strict=True):
             found = _received(end)
             for metric, column in found.items():
+                # column: (len(part),) float64 goes to the places of its rows in the answer.
                 together.setdefault(metric, np.empty(len(rows)))[part] = column
         return together
 
@@ -106,6 +108,7 @@ def _serve(end: Connection, work: EvaluationTask) -> None:
         try:
             ask = work.ask(stack)
         except SpeckitError as error:
+            # Reports the problem as the answer to the first question: the other end only listens after it has asked.
             end.recv()
             end.send([*error.problems])
             return
@@ -114,4 +117,5 @@ def _serve(end: Connection, work: EvaluationTask) -> None:
             try:
                 end.send(ask(place, overrides, rows))
             except SpeckitError as error:
+                # An error of one setting leaves the process alive for the next one.
                 end.send([*error.problems])

@@ -110,6 +110,7 @@ class Agreement(Generic[Id]):
 def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float]]) -> Agreement[Id]:
     """Compares the ranking of a variant with that of the control."""
     scores, others = dict(control), dict(variant)
+    # relative, because the scores of different pipelines have different magnitudes
     same_scores = scores == others or all(
         isclose(score, others[row], rel_tol=_NOISE) for row, score in scores.items() if row in others
     )
@@ -155,6 +156,7 @@ def _ranks(ranking: Iterable[Id]) -> dict[Id, int]:
 def _common(before: Mapping[Id, int], after: Mapping[Id, int]) -> list[int]:
     """The number of common rows down to each depth, from depth 0."""
     counts = [0] * (max(len(before), len(after)) + 1)
+    # counts[d]: common rows whose deeper rank is d; the running sum is the overlap of both prefixes of length d
     for row, rank in before.items():
         if (other := after.get(row)) is not None:
             counts[max(rank, other)] += 1
@@ -162,6 +164,7 @@ def _common(before: Mapping[Id, int], after: Mapping[Id, int]) -> list[int]:
 
 
 def _overlap(common: Sequence[int], control: int, variant: int, k: int) -> float:
+    # divided by the longer of both cut lists, so that a short answer cannot reach 1 by being short
     longer = min(k, max(control, variant))
     return common[longer] / longer if longer else 1.0
 
@@ -170,6 +173,8 @@ def _rank_biased_overlap(common: Sequence[int], control: int, variant: int, p: f
     s, longer = sorted((control, variant))
     if not s:
         return 0.0 if longer else 1.0
+    # Webber et al. 2010, equation 32, with A_d for the agreement at depth d and l for the longer length: (1 - p) / p
+    # * sum of A_d p^d, d = 1 … l, + A_l p^l
     total = agreed = 0.0
     weight = 1.0
     for depth in range(1, longer + 1):
@@ -199,11 +204,13 @@ def _tau_b(before: Mapping[Id, int], after: Mapping[Id, int]) -> float | None:
     swapped += sum(len(ranks) - bisect(ranks, rank) for rank in entered)
     # all pairs, minus those tied in each ranking
     every = comb(len(before) + len(entered), 2)
+    # len(ranks) + len(entered) is the size of the union: minus len(after), the rows that the variant lacks
     control, variant = every - comb(len(entered), 2), every - comb(len(ranks) + len(entered) - len(after), 2)
     if not (control and variant):
         return None
     # concordant - discordant: pairs untied in both are control + variant - every
     alike = control + variant - every - 2 * swapped
+    # rounding can leave the quotient just outside of [-1, 1]
     return max(-1.0, min(1.0, alike / sqrt(control) / sqrt(variant)))
 
 

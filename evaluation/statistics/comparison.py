@@ -70,6 +70,7 @@ def compare(
         family: Number of comparisons to correct for; None for those made here.
     """
     asked = [(a, b, metric) for a, b in pairs for metric in metrics]
+    # differences: (queries,) float64, scaled to [-1, 1], the range that the bets assume
     return tuple(
         _comparison(a, b, metric, (values[b][metric] - values[a][metric]) / largest, largest, family or len(asked))
         for a, b, metric in asked
@@ -101,6 +102,7 @@ def largest_weight(values: Sequence[Values]) -> float:
 
 
 def _weights(values: Sequence[Values]) -> list[float]:
+    # all metrics have one value per query: any of them gives the number of queries
     sizes = [len(one[COMPARED_METRICS[0]]) for one in values]
     # weight of a dataset = N / (datasets * n): the weighted mean over all N queries is the macro-average
     return [sum(sizes) / (len(sizes) * size) for size in sizes]

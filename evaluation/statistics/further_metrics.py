@@ -103,6 +103,7 @@ def evaluate_further(asked: Sequence[AskedQuery], known: Mapping[str, MemoryFact
         )
         for query, whole in zip(ranked, asked, strict=True)
     ]
+    # without queries np.array gives shape (0,): the reshape keeps the columns
     table = np.array(rows, np.float64).reshape(len(rows), len(FURTHER))
     return {name: table[:, column] for column, name in enumerate(FURTHER)}
 
@@ -112,6 +113,8 @@ def _relevant(query: AskedQuery) -> list[str]:
 
 
 def _average_precision(query: AskedQuery) -> float:
+    # hits: (k,) float64, k <= DEPTH. The sum of the precision at each hit is divided by all relevant documents,
+    # retrieved or not.
     hits = np.array([query.judgements.get(key, 0) > 0 for key in query.ranking[:DEPTH]], np.float64)
     precision = hits.cumsum() / np.arange(1, len(hits) + 1)
     return float((precision * hits).sum() / len(_relevant(query)))
@@ -126,6 +129,7 @@ def _inversions(query: AskedQuery) -> float:
 
 
 def _surfaced(query: AskedQuery, constitutional: Mapping[str, str]) -> float:
+    # with a slash at the end, so that `specs/a` does not contain `specs/ab`
     below = f"{query.folder}/"
     reachable = {key for key, folder in constitutional.items() if not query.folder or f"{folder}/".startswith(below)}
     return float(not reachable.isdisjoint(query.ranking[:5])) if reachable else float("nan")
@@ -139,6 +143,7 @@ def _weighted_recall(query: AskedQuery, known: Mapping[str, MemoryFacts]) -> flo
 
 def _cold_start(query: AskedQuery, known: Mapping[str, MemoryFacts], now: float) -> float:
     born = {key: known[key].created_at for key in _relevant(query) if key in known}
+    # a memory whose time of creation is unknown counts as old
     new = {key for key, moment in born.items() if moment is not None and now - moment < NEW_S}
     return len(new.intersection(query.ranking[:10])) / len(new) if new else float("nan")
 
@@ -146,6 +151,7 @@ def _cold_start(query: AskedQuery, known: Mapping[str, MemoryFacts], now: float)
 def _by_intent(query: AskedQuery) -> float:
     if query.intent not in INTENT_GRADES:
         return float("nan")
+    # worth[i]: the gain of the judgement i, 0 to 3
     worth = (0.0, *INTENT_GRADES[query.intent])
     judged = {key: float(np.interp(judgement, range(4), worth)) for key, judgement in query.judgements.items()}
     if not any(judged.values()):
@@ -155,6 +161,7 @@ def _by_intent(query: AskedQuery) -> float:
 
 def _proxy(query: AskedQuery) -> float:
     gains = [max(0.0, query.judgements.get(key, 0.0)) for key in query.ranking[:10]]
+    # not discounted: the proxy reads the first ten as a set, and the first result by itself
     ideal = sorted(query.judgements.values(), reverse=True)[:10]
     parts = (
         sum(gains) / sum(max(0.0, judgement) for judgement in ideal),

@@ -15,10 +15,13 @@ from speckit_memory.pipeline.ports import Column
 
 WORTH = 0.02
 """A difference worth detecting."""
+# least number of simulated differences from which queries are planned
 _ENOUGH = 2_000
 _GOLDEN = (5**0.5 - 1) / 2
 _TEN, _FIVE = 10, 5
+# by rank from 0: (11,) float64; an absent memory has rank -1 and reads the 0 that is appended
 _DISCOUNTS = np.append(1 / np.log2(np.arange(2, _TEN + 2)), 0.0)
+# _IDEAL[k - 1]: discounted gain of k documents of grade 1 in ideal order
 _IDEAL = np.cumsum(_DISCOUNTS)
 _RECIPROCALS = np.append(1 / np.arange(1, _FIVE + 1), 0.0)
 
@@ -57,11 +60,13 @@ def _sizes(differing: Sequence[Sequence[RecordedPair]], alike: int, metric: str)
     most = _largest_gain if metric == COMPARED_METRICS[0] else _largest_reciprocal
     depth = _TEN if metric == COMPARED_METRICS[0] else _FIVE
     found = [most(*_places(one.control.memories[:depth], one.variant.answer.memories[:depth])) for one, *_ in differing]
+    # equal answers differ under no judgements: zeros
     return np.append(found, np.zeros(alike))
 
 
 def _bounded(metric: str, most: Column, alpha: float) -> LabelFree:
     mean, bound = float(most.mean()), largest_loss(-most, alpha=alpha)
+    # no judgements could show a difference of interest: plan for showing that
     if mean <= MARGIN:
         needed = queries_to_rule_out(MARGIN, -most, alpha=alpha)
     else:
@@ -72,6 +77,7 @@ def _bounded(metric: str, most: Column, alpha: float) -> LabelFree:
 def _planned(most: Column) -> Column:
     """Simulated differences with mean `LabelFree.planned`, evenly spread up to the largest ones; a matching share
     are gains."""
+    # every: at least `_ENOUGH` differences, the observed ones repeated, ascending
     every = np.sort(np.tile(most, 1 + _ENOUGH // len(most)))
     place = np.arange(1, len(every) + 1)
     # multiples of the golden ratio modulo 1 are evenly spread in [0, 1)
@@ -96,6 +102,7 @@ def _largest_gain(places: tuple[int, ...], length: int) -> float:
     up most.
     """
     shown = np.array(places, np.intp)
+    # ranks in the variant of the memories that only it returns
     new = np.setdiff1d(np.arange(length), shown)
     # moved: change of discount per memory, variant minus control; absent memories have the discount 0 at index -1
     moved = np.concatenate([_DISCOUNTS[shown] - _DISCOUNTS[: len(shown)], _DISCOUNTS[new]])

@@ -52,6 +52,7 @@ def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str
         "nDCG@10": _discounted(gained[:, :10]) / _discounted(ideal[:, :10]),
         # argmax finds the first hit
         "MRR@5": np.where(hit[:, :5].any(axis=1), 1.0 / (1 + hit[:, :5].argmax(axis=1)), 0.0),
+        # all DEPTH columns, hence @20
         "Recall@20": hit.sum(axis=1) / total,
         "Hit@1": hit[:, 0].astype(np.float64),
     }

@@ -37,6 +37,7 @@ _STAKED = np.array([0.5, *[0.0625] * 8])
 equal."""
 
 _LONGEST = 10_000_000
+# 40 halvings of [-1, 1] leave 2e-12; 16 of [0, 1] leave 2e-5, enough for a plan
 _STEPS, _ROUGH = 40, 16
 
 
@@ -46,6 +47,7 @@ def log_evidence(differences: Column, mean: float = 0.0) -> Column:
     Above log 20 = 3.0 the mean is outside the 95 % interval. 0 without differences.
     """
     # equal differences grow a bet equally: evaluate each distinct value once, then sum over the queries
+    # differences: (…, n). Indexing (distinct, bets) with it gives (…, n, bets), the sum over queries (…, bets).
     values, of = np.unique(differences, return_inverse=True)
     grown: Column = _growth(values, mean)[of.reshape(differences.shape)].sum(axis=-2)
     return _mixed(grown)
@@ -53,6 +55,7 @@ def log_evidence(differences: Column, mean: float = 0.0) -> Column:
 
 def anytime_p(differences: Column) -> float:
     """The anytime-valid two-sided p of a mean of 0."""
+    # Ville: the evidence exceeds 1 / p at any time with a probability of at most p, so its inverse is a p-value
     return float(np.exp(-max(0.0, float(log_evidence(differences)))))
 
 
@@ -61,12 +64,16 @@ def anytime_interval(differences: Column, *, level: float = 0.95) -> tuple[float
 
     It excludes 0 exactly when `anytime_p` is below 1 - level.
     """
+    # log(1 / alpha): a mean is outside of the interval from this log evidence on
     bar = -log(1 - level)
     if not len(differences):
         return -1.0, 1.0
     values, counts = np.unique(differences, return_counts=True)
+    # inside: at the sample mean no bet has grown, as log is concave. Both ends are searched outwards from here.
     middle = float(np.average(values, weights=counts))
 
+    # Each bet is worth a product of factors (1 - |b|) + |b| (1 ± d) / (1 ± mean), which is log-convex in the mean,
+    # and so is the mixture: the means inside form an interval, and bisection finds its ends.
     def outside(mean: float) -> bool:
         return float(_mixed(counts @ _growth(values, mean))) >= bar
 
@@ -81,6 +88,7 @@ def mean_interval(values: Column, *, most: float = 1.0, level: float = 0.95) -> 
 
 def share_interval(count: int, of: int, *, level: float = 0.95) -> tuple[float, float]:
     """The anytime-valid interval of a share, from `count` of `of` observations; `of` is above 0."""
+    # the evidence does not depend on the order of the observations
     return mean_interval(np.repeat((1.0, 0.0), (count, of - count)), level=level)
 
 
@@ -103,6 +111,7 @@ def queries_needed(like: Column, *, alpha: float, margin: float | None, made: Co
         return None
     bar, mean = -log(alpha), float(like.mean())
     aims = [[(0.0, POWER)]] if mean else []
+    # union bound: each end may be missed with a probability of (1 - POWER) / 2
     if margin is not None and abs(mean) < margin:
         aims.append([(-margin, (1 + POWER) / 2), (margin, (1 + POWER) / 2)])  # both ends must be ruled out
     plans = [[_plan(like, against, chance, made) for against, chance in aim] for aim in aims]
@@ -110,6 +119,7 @@ def queries_needed(like: Column, *, alpha: float, margin: float | None, made: Co
     def settled(further: int) -> bool:
         return any(all(float(plan(further)) >= bar for plan in aim) for aim in plans)
 
+    # double until it suffices, then bisect between the last two
     high = 1
     while not settled(high):
         high *= 2
@@ -126,8 +136,10 @@ def _plan(like: Column, against: float, chance: float, made: Column | None) -> C
     """Maps a number of further queries to the log evidence against a mean that they reach with this probability."""
     values, counts = np.unique(like, return_counts=True)
     growth, shares = _growth(values, against), counts / len(like)
+    # drift, spread: (bets,) float64, mean and standard deviation of the log growth per query
     drift = shares @ growth
     spread = np.sqrt(np.maximum(shares @ (growth - drift) ** 2, 0.0))
+    # the side of `against` that the mean is on: -1, 0 or 1
     away = np.sign(float(shares @ values) - against)
     # a bet in the direction of the mean grows less than planned with bad luck, the opposite one more
     luck = NormalDist().inv_cdf(chance) * away * np.sign(_BETS) * spread
@@ -146,6 +158,7 @@ def minimum_detectable_effect(differences: Column, *, alpha: float) -> float | N
     """
     if not len(differences) or np.ptp(differences) == 0:
         return None
+    # the observed differences with another mean: clipped, since the bets assume [-1, 1]
     centred = differences - differences.mean()
 
     def hidden(effect: float) -> bool:
@@ -163,10 +176,12 @@ def largest_loss(differences: Column, *, alpha: float) -> float:
     """
     values, counts = np.unique(differences, return_counts=True)
 
+    # log of the mixture: the stake is divided over the bets by `_STAKED`, which sums to 1
     def possible(loss: float) -> bool:
         grown = counts @ _growth_against(values, loss) + np.log(_STAKED)
         return float(np.logaddexp.reduce(grown)) < -log(alpha)
 
+    # a larger loss is easier to rule out, so the possible ones are an interval that begins at 0
     if possible(1.0):
         return 1.0
     return _edge(lambda loss: not possible(loss), 1.0, 0.0) if possible(0.0) else 0.0
@@ -180,6 +195,7 @@ def queries_to_rule_out(loss: float, like: Column, *, alpha: float) -> int | Non
     """
     growth = _growth_against(like, loss)
     found = []
+    # each bet by itself has to turn its share of the stake into 1 / alpha
     for grown, share in zip(growth.T, _STAKED.tolist(), strict=True):
         mean, bar = float(grown.mean()), -log(alpha * share)
         if mean > 0:
@@ -210,6 +226,7 @@ def quantile_interval(values: Column, share: float, *, level: float = 0.95) -> t
     An end is infinite while there are too few values.
     """
     ordered, n = np.sort(values), len(values)
+    # the ends are order statistics: the least counts on either side that are not significantly small
     below, above = _fewest(n, share, 1 - level), _fewest(n, 1 - share, 1 - level)
     return float(ordered[below - 1]) if below else -np.inf, float(ordered[n - above]) if above else np.inf
 
@@ -232,6 +249,7 @@ def _fewest(n: int, share: float, alpha: float) -> int:
 def _growth(values: Column, mean: float) -> Column:
     """float64[n, bets]: the log of the factor by which each bet against `mean` multiplies its stake, for each value."""
     # 1 + b (d - mean) stays positive for d in [-1, 1]
+    # largest bets: 1 / (1 + m) upwards, 1 / (1 - m) downwards; 1e-12 avoids dividing by 0 at m = ±1
     largest = np.where(_BETS > 0, 1 / max(1 + mean, 1e-12), 1 / max(1 - mean, 1e-12))
     growth: Column = np.log1p(_BETS * largest * (values[:, None] - mean))
     return growth

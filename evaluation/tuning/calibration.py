@@ -130,6 +130,7 @@ def threshold(answerable: Sequence[Column], rate: float) -> float:
         count = sum(len(column) for column in answerable)
         message = f"{count} judged queries are too few, or find too little, to keep a false-alarm rate of {rate:g}"
         raise SpeckitError("E032", message, hint="Give more judged queries, or a higher rate.")
+    # rounded down: a higher threshold would warn on more questions
     return float(np.floor(kept[-1] * 1e4) / 1e4)
 
 
@@ -138,6 +139,7 @@ def _held_out_rates(evidence: Sequence[Evidence], rate: float, folds: int) -> tu
     for step in range(STEPS, 0, -1):
         nominal = rate * step / STEPS
         by_fold = [threshold([one.answerable[one.fold != fold] for one in evidence], nominal) for fold in range(folds)]
+        # [0]: the answerable questions, where a warning is a false alarm
         if np.mean([_warned(one, by_fold)[0].mean() for one in evidence]) <= rate:
             break
     return nominal, by_fold
@@ -161,6 +163,7 @@ def _overall(evidence: Sequence[Evidence], by_fold: Sequence[float]) -> Detectio
 
 def _warned(evidence: Evidence, by_fold: Sequence[float]) -> tuple[Mask, Mask, Mask]:
     """Masks of the answerable, foreign and removed questions that get a warning."""
+    # (n,) float64: for each question, the threshold that was fitted without its fold
     limits = np.take(by_fold, evidence.fold)
     return (
         evidence.answerable < limits,

@@ -61,6 +61,7 @@ def search(
     idle: set[str] = set()
     left = budget
     for number, window in enumerate(WINDOWS):
+        # seeded by the pass, not by the queries: all searches visit the parameters in the same order
         for place in np.random.default_rng([seed, number]).permutation(len(space)).tolist():
             parameter = space[place]
             if parameter.name in idle:
@@ -68,11 +69,13 @@ def search(
             present = setting.get(parameter.name, parameter.start)
             proposed = parameter.proposals(present, window, np.random.default_rng([seed, number, place]))
             gains: list[tuple[float, Setting]] = []
+            # `left` is read here, before the first of these settings is counted
             for changed in (_with(setting, parameter, value) for value in proposed[:left]):
                 left -= 1
                 tried()
                 if not table.possible(changed):
                     continue
+                # racing: `begun` knows only a part of the queries
                 if _hopeless(list(_differences(table.begun, seen, setting, changed))):
                     gains.append((0.0, changed))
                     continue
@@ -116,6 +119,7 @@ def _gain(differences: Sequence[Column]) -> tuple[float, float]:
     known = [column for column in differences if len(column)]
     # variance of the mean of independent dataset means
     variance = sum(float(column.var(ddof=1)) / len(column) for column in known if len(column) > 1)
+    # (1 / D) · sqrt(Σ s_d² / n_d) over the D datasets with a known difference
     return float(np.mean([column.mean() for column in known])), sqrt(variance) / len(known)
 
 

@@ -139,6 +139,7 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
         "now": evaluate(rankings[control], judged),
         "compared": evaluate(rankings[other], judged),
     }
+    # only orders are compared, so every score is 0
     agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
     comparisons = compare(sides, [("now", "compared")]) if made else ()
     # lexical search hides vectors: without evidence from vectors alone, "same" is not shown

@@ -61,11 +61,13 @@ def modularity(sources: Places, targets: Places, weights: Column, groups: Places
     # ends: (groups,), the summed strengths of each group's nodes
     ends = np.bincount(groups[sources], weights, groups.max() + 1)
     ends += np.bincount(groups[targets], weights, groups.max() + 1)
+    # total is m; each link has two ends, so the S_c add up to 2m, and (S_c / 2m)² = S_c² / (4 m²)
     return inside / total - float((ends**2).sum()) / (4.0 * total**2)
 
 
 def _name_groups(groups: NDArray[np.integer]) -> Places:
     """The same groups, each named by its smallest node."""
+    # first: (groups,), the smallest node of each group; own: (nodes,), the group of each node
     _, first, own = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(first[own], np.intp)
 
@@ -77,6 +79,7 @@ def _louvain(sources: Places, targets: Places, weights: Column, count: int) -> P
         if source != target:
             adjacent[source][target] = adjacent[source].get(target, 0.0) + weight
             adjacent[target][source] = adjacent[target].get(source, 0.0) + weight
+    # twice the weight of the links inside each node: none yet
     within = [0.0] * count
     groups = np.arange(count)
     for _ in range(PASSES):
@@ -85,6 +88,7 @@ def _louvain(sources: Places, targets: Places, weights: Column, count: int) -> P
         level = [numbers[group] for group in moved]
         # Compose: node → group of the level below → group of this level.
         groups = np.array(level, np.intp)[groups]
+        # as many groups as nodes: no move gained anything
         if len(numbers) == len(adjacent):
             break
         adjacent, within = _joined(adjacent, within, level, len(numbers))
@@ -107,6 +111,7 @@ def _moved(adjacent: Adjacent, within: list[float]) -> list[int]:
         still = True
         for node, links in enumerate(adjacent):
             own, strength = groups[node], strengths[node]
+            # the node is taken out of its group while it chooses
             strength_of[own] -= strength
             shared: dict[int, float] = {own: 0.0}
             for other, weight in links.items():
@@ -136,6 +141,7 @@ def _joined(adjacent: Adjacent, within: list[float], groups: list[int], count: i
         for other, weight in links.items():
             group = groups[other]
             if group == own:
+                # each link is met at both of its ends, so `inside` counts its weight twice
                 inside[own] += weight
             else:
                 joined[own][group] = joined[own].get(group, 0.0) + weight

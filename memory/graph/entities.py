@@ -17,8 +17,11 @@ MOST = 50
 LONGEST_TEXT = 200_000
 """Characters of a text that are scanned."""
 
+# two to six capitalised words on one line
 _CAPITALS = re.compile(r"\b[A-Z][A-Za-z0-9]+(?:[ \t][A-Z][A-Za-z0-9]+){1,5}\b")
+# the opening line of a fenced block that names a language
 _FENCE = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([A-Za-z][\w+#.-]{0,29})[ \t]*$", re.MULTILINE)
+# a whole block up to its closing fence or the end of the text; possessive, so that no part of a fence is given back
 _CODE = re.compile(r"^[ \t]{0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^[ \t]{0,3}\1[`~]*+[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _USED = re.compile(r"\b(?:using|with|via|implements)[ \t]+([A-Z][\w.+#-]{1,60}|[a-z][a-z0-9]*[._-][\w.-]{1,60})")
 _HEADING = re.compile(r"^#{2,4}[ \t]+(\S[^\n]{0,198})$", re.MULTILINE)

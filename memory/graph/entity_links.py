@@ -136,6 +136,7 @@ def _worths(held: list[EntityRow]) -> Iterable[tuple[Pair, float]]:
     left = MOST_PAIRS
     for size in range(2, MOST_HOLDERS + 1):
         places = np.flatnonzero(sizes == size)
+        # a name in n memories has n entries here and makes n (n - 1) / 2 pairs
         left -= len(places) * (size - 1) // 2
         if left < 0:
             break

@@ -17,6 +17,7 @@ from speckit_memory.memory.store.tables.graph import ranks
 from speckit_memory.memory.store.tables.graph.ranks import MemoryRank
 from speckit_memory.pipeline.ports import Column
 
+# the value of Brin and Page 1998
 DAMPING = 0.85
 TOLERANCE = 1e-12
 """The iteration ends when the sum of absolute changes is smaller."""
@@ -41,7 +42,9 @@ def pagerank(sources: NDArray[np.intp], targets: NDArray[np.intp], weights: Colu
         return np.empty(0)
     outgoing = np.bincount(sources, weights, count)
     # share: (links,), the part of its source's rank that flows along each link
+    # 0 where a source has no outgoing weight: it is `stuck`
     share = np.divide(weights, outgoing[sources], out=np.zeros(len(weights)), where=outgoing[sources] > 0.0)
+    # flow: (count, count) sparse, column s the shares of source s; parallel links add up
     flow = csr_array((share, (targets, sources)), shape=(count, count))
     stuck = outgoing <= 0.0
     ranks = np.full(count, 1.0 / count)

@@ -110,6 +110,7 @@ def importance_weight(declared: float | None, declared_tier: Tier | None, tier: 
     if declared is not None:
         return declared
     base = TIER_WEIGHTS[tier] if declared_tier else DOCUMENT_WEIGHTS.get(kind, TIER_WEIGHTS[tier])
+    # Rounded: 0.7 + 0.1 is 0.7999999999999999 in float64, and equal weights should compare equal.
     return round(min(base + sum(BOOSTS[sign] for sign in signal_words(text[:OPENING])), 1.0), 6)
 
 
@@ -263,6 +264,7 @@ def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_g
     for chunk in passages:
         text = anchors.without_tags(chunk.text)
         yield replace(chunk, tokens=before + analyser.held(text, german.is_german(text, in_german)))
+        # Only the first passage has the declared words; emptied here, after the first round.
         before = ()
 
 

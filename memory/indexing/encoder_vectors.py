@@ -41,6 +41,8 @@ def make(embedder: Embedder, database: Database, now: float) -> int:
         found = encoder_vectors.next_waiting(connection, model_id, now, BATCH)
         # The snapshot ends here: no read transaction is open while the model runs.
         texts = _texts(connection, found)
+    # Looked up per group, not per batch: another process may have embedded these texts meanwhile. `missing` maps
+    # hashes to texts, so that equal texts are embedded once.
     for group in _groups(found):
         keys = {text.key for text in group}
         there = embedding_cache.lookup(database.reader(), model_id, keys)
@@ -72,6 +74,7 @@ def _texts(connection: Connection, found: Sequence[WaitingText]) -> dict[int, st
     passages = texts_of(connection, [text.id for text in found if text.id != text.memory], 1)
     memories = rows(
         connection,
+        # A title equal to the key was not written by anyone, so it is left out of the text.
         "SELECT m.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, substr(t.body, 1, ?2) FROM memories m "
         "JOIN texts t ON t.memory_id = m.id WHERE m.id IN (SELECT value FROM carray(?1))",
         (integers([text.id for text in found if text.id == text.memory]), READ_CHARACTERS),

@@ -58,6 +58,7 @@ def found_moves(
         return []
     read = _read([file for file in decision.read if file.key in new or file.key in older], new)
     changed = {key for key in older & read.hashes.keys() if known[key].content_hash != read.hashes[key]}
+    # `left` are texts that may have gone elsewhere, `found` those that have arrived: a changed file is in both.
     left = {key: known[key].content_hash for key in gone | changed}
     found = {key: read.hashes[key] for key in (new & read.hashes.keys()) | changed if read.hashes[key] != BLANK}
     # Equal texts first; only the rest is compared by similarity, which is quadratic in the number of files.
@@ -107,6 +108,7 @@ def follow(database: Database, known: Known, found: Iterable[FileMove], now: flo
     """
     wanted = {move.new: move for move in found}
     with database.write() as txn:
+        # move_memories checks each change against the store again: `known` was read before this transaction.
         done = move_memories(
             txn,
             [KeyChange(known[move.old].id, move.old, move.new, folder_of(move.new)) for move in wanted.values()],
@@ -119,6 +121,7 @@ def follow_moves(known: Known, moved: Iterable[FileMove]) -> dict[str, KnownFile
     """Return the known files after the moves."""
     news = {move.old: move.new for move in moved}
     after = {key: stored for key, stored in known.items() if key not in news}
+    # TO_BE_READ: the file is read even if its text is the same, because the words of its old path are still indexed.
     after |= {new: known[old]._replace(mtime_ns=TO_BE_READ) for old, new in news.items()}
     return dict(sorted(after.items()))
 
@@ -131,6 +134,7 @@ def _read(files: Iterable[FoundFile], texts_of: set[str]) -> _Read:
             text, _ = file.read()
         except SpeckitError:  # reported when the file is read for indexing
             continue
+        # All blank files share one hash, which is never matched.
         hashes[file.key] = content_hash(text) if text.strip() else BLANK
         if file.key in texts_of and len(text) <= moves.LONGEST_COMPARED and len(texts) <= moves.MOST_COMPARED:
             texts[file.key] = text[front_matter.parse(text, file.key)[0].body_start :]

@@ -58,6 +58,7 @@ def complete_batch(
         chunks = [chunk for chunk, _ in found]
         read = texts_of(connection, chunks, repeats)
         last = reader.get_memory(connection, found[-1][1]).key
+    # `texts_of` returns no particular order; the vectors below follow that of `chunks`.
     texts = {chunk: read[chunk] for chunk in chunks}
     return EmbeddedBatch(
         texts, embed(database.reader(), embedder, texts.values(), keep), embedder.model_id, repeats, last
@@ -81,6 +82,7 @@ def store(txn: Transaction, now: float, found: EmbeddedBatch | None) -> int:
     """Store the vectors of passages that are still pending and unchanged; return how many."""
     if found is None:
         return 0
+    # Before the texts are compared: vectors in the cache stay valid for their text, also if the passage is deleted.
     found.embedded.note(txn, found.model_id, now)
     # After an edit, a chunk id may belong to a new text.
     read = texts_of(txn.connection, list(found.texts), found.repeats)

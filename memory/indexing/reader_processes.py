@@ -87,6 +87,7 @@ def process_sources(
     Returns:
         A context manager with the results, in input order.
     """
+    # type(...) is, not isinstance: a subclass may embed otherwise, and the helper builds the original.
     bundled = embedder is not None and type(embedder) is StaticEmbedder and embedder.is_bundled
     if processes < 1 or type(maker.analyser) is not Analyser or os.name != "posix":
         yield map(maker.made, tasks)
@@ -116,6 +117,7 @@ def _together(
     following = next(lists, None)
     waiting: deque[tuple[_Helper | None, Work]] = deque()  # lists in order, each with its helper
     while following or waiting:
+        # Round by round: every helper gets its first list before any gets a second one.
         for _ in range(LISTS_AHEAD):
             for helper in helpers:
                 if following and helper.alive and helper.holds < LISTS_AHEAD:
@@ -133,6 +135,7 @@ def _together(
             report.problems.append(Problem("E096", message))
         # None means "process it here": the helper is lost, or left this document out of its reply.
         made = deque(answer or [None] * len(work))
+        # Releases the list itself; each document is freed once it is taken from `made`.
         del answer
         for task in work:
             yield made.popleft() or maker.made(task)
@@ -145,6 +148,7 @@ class _Helper:
     def __init__(self) -> None:
         here, there = socketpair()
         for limit in (SO_RCVTIMEO, SO_SNDTIMEO):  # also limits a partial message, unlike `poll`
+            # struct timeval as two C longs: seconds and microseconds, in the byte order of this machine.
             here.setsockopt(SOL_SOCKET, limit, struct.pack("@ll", PATIENCE_SECONDS, 0))
         # "" in sys.path means the current folder, which may change until the helper starts.
         path = [entry or str(Path.cwd()) for entry in sys.path]
@@ -167,6 +171,7 @@ class _Helper:
         self._stands_still = False
         self.alive = True
         self.told = False
+        # Lists assigned and not answered yet, at most LISTS_AHEAD.
         self.holds = 0
 
     def begin(self, maker: SourceProcessor, bundled: bool) -> None:
@@ -222,6 +227,7 @@ class _Helper:
     def _lost(self, error: Exception) -> None:
         """Mark the helper as lost. A hung one is sent SIGKILL, which also ends a stopped process."""
         self.alive = False
+        # A timeout of SO_RCVTIMEO or SO_SNDTIMEO arrives as EAGAIN, which Python raises as BlockingIOError.
         if isinstance(error, BlockingIOError):
             self._stands_still = True
             self._process.kill()

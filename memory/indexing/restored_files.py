@@ -48,6 +48,7 @@ def note_disagreements(
     """
     found = rows(
         txn.connection,
+        # LEFT JOIN: `absences` has a row only for a memory whose file an earlier run did not find.
         "SELECT id, key, content_hash, memory_id IS NOT NULL FROM memories LEFT JOIN absences ON memory_id = id "
         "WHERE mtime_ns IS NOT NULL AND id IN (SELECT value FROM carray(?)) ORDER BY key",
         (integers(sorted(restored)),),
@@ -60,6 +61,7 @@ def note_disagreements(
     present: list[int] = []
     for memory, key, stored, absent in found:
         there = _hash(root, key)
+        # A file that was missing already is no new disagreement, nor is one that belongs to another root.
         if there == NO_FILE and (absent or elsewhere(key)):
             continue
         present.append(memory)
@@ -67,6 +69,7 @@ def note_disagreements(
             hashes[memory], keys[memory] = there, key
     writer.take_up(txn, present)
     restorations.note(txn, hashes)
+    # TO_BE_READ: should the file come back, it is read at any modification time.
     writer.touch_mtime(txn, {memory: TO_BE_READ for memory, there in hashes.items() if there == NO_FILE})
     files = {key: there for key in removed if (there := _hash(root, key))}
     restorations.note_removed(txn, files)

@@ -77,6 +77,7 @@ def forget(
     if dry_run:
         report.deleted += gone
         return report
+    # One transaction: a crash cannot leave a forgotten source with memories nothing would ever delete.
     with database.write() as txn:
         sources.forget(txn, taken)
         report.deleted += still_stored(txn, gone, stored)

@@ -77,6 +77,7 @@ def build(database: Database, embedder: Embedder, now: float, progress: OnProgre
     try:
         # Each batch is its own short transaction, so searches and writers are never blocked for long.
         for ids in _pages(database.reader(), GROUP):
+            # Keyed by the content hash of the text embedded: equal passages are computed once in a page.
             texts = _texts(database.reader(), ids, title_repeats(embedder))
             known = embedding_cache.lookup(database.reader(), made.model_id, set(texts))
             missing = {key: text for key, text in texts.items() if key not in known}
@@ -128,14 +129,18 @@ def _exchange(txn: Transaction, made: ModelFingerprint, repeats: int, token_mode
         return
     # Passages that were pending before stay so: their tokens are missing as well.
     waiting = {chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'pending'")}
+    # All vectors go at once: a scan never sees rows of two models in one space.
     vectors.drop(txn)
     for ids in _pages(connection, MOVED_AT_ONCE):
         keys = _keys(connection, ids, repeats)
+        # found: content hash to (dims,) vector; a passage without one stays pending and is embedded later.
         found = embedding_cache.lookup(connection, made.model_id, set(keys.values()))
         there = [chunk for chunk in ids if chunk not in waiting and keys.get(chunk) in found]
         if there:
             vectors.insert(txn, there, np.stack([found[keys[chunk]] for chunk in there]), made.model_id)
+    # After the inserts above: what is still pending gets its vector and its tokens together later, so old tokens go.
     connection.execute("DELETE FROM chunk_tokens WHERE chunk_id IN (SELECT id FROM chunks WHERE vector = 'pending')")
+    # chunk_count > 0: a memory without passages keeps its status.
     connection.execute(
         "UPDATE memories SET embedding_status = 'done' WHERE chunk_count > 0 AND NOT EXISTS "
         "(SELECT 1 FROM chunks WHERE memory_id = memories.id AND vector = 'pending')"

@@ -22,6 +22,7 @@ BATCH = 50
 """Memories per transaction."""
 
 _FROM = "FROM memories m LEFT JOIN archivals a ON a.memory_id = m.id"
+# neither archived nor protected nor absent; a row of `archivals` with a time of restoration does not count
 _STANDING = (
     "(a.memory_id IS NULL OR a.restored_at IS NOT NULL) AND m.tier NOT IN (SELECT value FROM carray(:protected)) "
     f"AND {absences.present('m.id')}"
@@ -104,6 +105,7 @@ def _count(connection: Connection, condition: str, now: float) -> int:
 
 
 def _archive(txn: Transaction, condition: str, reason: archivals.Reason, now: float) -> int:
+    # all ids are read before the first write, which changes a table that the query joins
     chosen = f"SELECT m.id {condition} ORDER BY m.id LIMIT {BATCH}"
     found = [memory for (memory,) in rows(txn.connection, chosen, _facts(condition, now))]
     archivals.archive(txn, found, reason, now)

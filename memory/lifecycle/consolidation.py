@@ -32,10 +32,12 @@ _LAST = (
     "(SELECT max(h.changed_at) FROM edge_history h WHERE h.source_id = e.source_id AND h.target_id = e.target_id "
     "AND h.relation = e.relation AND {0})"
 )
+# an edge that no round has changed yet is due at once: `earliest` comes before all times
 _USED = (
     "SELECT e.id, u.times FROM edge_uses u JOIN causal_edges e ON e.id = u.edge_id WHERE u.times > 0 "
     f"AND coalesce({_LAST.format('h.changed_by = :maker AND h.changed_at <= :now')}, :earliest) <= :now - :cycle"
 )
+# `said` is NULL for an edge at its original strength; 2 is above every strength, so such an edge is not weakened
 _WEAKENING = (
     "SELECT e.id, 0 FROM causal_edges e LEFT JOIN edge_uses u ON u.edge_id = e.id "
     "WHERE e.strength > iif(e.created_by IN (SELECT value FROM carray(:deliberate)), coalesce(e.said, 2), :least) "
@@ -79,6 +81,7 @@ def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> No
     # said: the strength given by the author or the maker, before any consolidation
     said = edge.strength if edge.said is None else edge.said
     least = said if edge.created_by in edges.DELIBERATE else min(LEAST, edge.strength)
+    # rounded, so that steps up and down can meet `said` exactly
     strength = round(min(max(edge.strength + by, least), edges.strongest(edge.created_by)), 6)
     # None marks an edge at its original strength.
     state = EdgeState(strength, edge.evidence, edge.created_by, None if strength == said else said)

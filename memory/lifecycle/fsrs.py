@@ -1,4 +1,4 @@
-"""The forgetting curve of FSRS v4: the retrievability of a memory over time (features F6, F10, M2).
+"""The forgetting curve of FSRS-4.5: the retrievability of a memory over time (features F6, F10, M2).
 
 The curve is a power law; stability is the number of days until retrievability falls to 90 %.
 """
@@ -12,6 +12,8 @@ from speckit_memory.memory.lifecycle.tables import LASTING, any_of, by_label
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.ports import Attributes, Column, Ids
 
+# R(t) = (1 + FACTOR · t / S) ^ DECAY for t days after the last event and stability S. Published as FSRS-4.5; the
+# first FSRS v4 had DECAY = -1 and FACTOR = 1/9.
 DECAY = -0.5
 FACTOR = 19 / 81
 """0.9 ** (1 / DECAY) - 1: makes R exactly 0.9 when the days that passed equal the stability."""
@@ -51,6 +53,7 @@ def retrievability(days: Column, stability: Column) -> Column:
     `days` since the last event, not negative; `stability` in days, positive; infinite stability gives 1. NaN in
     either gives NaN.
     """
+    # days, stability: (n,) float64; days / inf is 0, so R is 1
     return np.asarray((1.0 + FACTOR * days / stability) ** DECAY)
 
 

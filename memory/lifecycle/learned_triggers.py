@@ -35,7 +35,6 @@ LEAST_PAIRS = 200
 """Distinct pairs of a query and a memory that must have been seen before anything is written."""
 LEAST_AGE_SECONDS = 72 * 3600.0
 """A younger memory ranks high because it is new (feature N4)."""
-"""A younger memory surfaces for being new (feature N4)."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 

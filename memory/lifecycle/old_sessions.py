@@ -34,6 +34,7 @@ def forget_over(txn: Transaction, now: float) -> int:
     # A session may have rows in only one of the two tables.
     found = [session for (session,) in rows(txn.connection, chosen, facts)]
     kept = texts(found)
+    # each table by its own times: a session that is old in one may be recent in the other
     txn.connection.execute(
         f"DELETE {_SENT} AND session IN (SELECT value FROM carray(:chosen))", {**facts, "chosen": kept}
     )

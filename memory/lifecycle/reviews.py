@@ -38,6 +38,7 @@ def review(txn: Transaction, reviews: Mapping[int, Review]) -> None:
     Uses of judged memories are recorded, so that they can be replayed when a judgement is undone; the caller records
     the judgements themselves.
     """
+    # The table is STRICT: another type than REAL is found in a damaged file only.
     found = rows(
         txn.connection,
         "SELECT id, stability, difficulty, last_review, created_at FROM memories "

@@ -63,4 +63,5 @@ def review_strength(before: Strength, grade: Grade, recalled: float) -> Strength
 
 def interval(stability: float, retention: float = RETENTION) -> float:
     """Days after a review until retrievability falls to `retention`, in (0, 1): at 0.9 this is the stability."""
+    # R(t) = retention solved for t
     return stability / FACTOR * (float(retention ** (1.0 / DECAY)) - 1.0)

@@ -56,6 +56,7 @@ def texts_of(connection: Connection, chunks: Sequence[int], repeats: int) -> dic
     """Return the text to embed of each passage, by chunk id; deleted passages are missing."""
     found = rows(
         connection,
+        # A title equal to the key is a stand-in, which says nothing about the content.
         "SELECT c.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, c.heading, c.text FROM chunks c "
         "JOIN memories m ON m.id = c.memory_id WHERE c.id IN (SELECT value FROM carray(?))",
         (integers(chunks),),
@@ -117,6 +118,8 @@ def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) ->
     for document in documents:
         end = start + len(document)
         hashes = tuple(sha256(text.encode()).hexdigest() for text in document)
+        # rows[start:end] is a view of (n, dimensions) float32; np.unique gives ascending token ids for the set
+        # operations.
         found.append(PassageBatch(hashes, rows[start:end], [np.unique(sequence) for sequence in sequences[start:end]]))
         start = end
     return found
@@ -164,6 +167,7 @@ def embed(
         keys = [sha256(text.encode()).hexdigest() for text in group]
         cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
         # Text hash to its place in the group; equal texts of a group share one entry.
+        # `computed` is checked too: equal texts in different groups are embedded once.
         missing = {key: at for at, key in enumerate(keys) if key not in cached and key not in computed}
         sequences = embedder.tokenise(group) if isinstance(embedder, TokenModel) else None
         if sequences is not None and isinstance(embedder, PoolingModel):
@@ -183,6 +187,7 @@ def embed(
         if tokens is not None and sequences is not None:
             tokens += [np.unique(sequence) for sequence in sequences]
     vectors = cached | computed
+    # One array from rows of cache and model; equal texts have equal rows, not shared ones.
     rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # views of `rows`: one copy
     token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
@@ -208,4 +213,5 @@ def weighted_query(model: PoolingModel, tokens: Tokens, rarity: Callable[[Ids], 
     The model's token weights reflect general language; in a query each is multiplied by the square root of its inverse
     document frequency `rarity` in this store. Passage vectors do not depend on it, so they never go stale.
     """
+    # tokens are (m,) of the tokeniser's integers; rarity needs int64 ids and returns (m,) float64.
     return model.pool_query(tokens, np.sqrt(rarity(tokens.astype(np.int64))))

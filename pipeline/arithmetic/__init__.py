@@ -37,6 +37,7 @@ def standardise(scores: Column) -> Column:
         standard[there] = 0.0
         return standard
     mean, largest, spread = moments(known)
+    # two divisions: the product of both divisors may be too small for a float
     standard[there] = (known - mean) / largest / spread
     return standard
 
@@ -55,11 +56,13 @@ def moments(scores: Column) -> tuple[float, float, float]:
 
 def logistic(scores: Column) -> Column:
     """1 / (1 + e^-score): maps any number to (0, 1), and 0 to 0.5."""
+    # np.exp overflows beyond 709
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0))))
 
 
 def idf(frequency: Column, count: int) -> Column:
     """log((N - df + 0.5) / (df + 0.5) + 1) for df = `frequency` and N = `count`; always positive."""
+    # The Robertson–Spärck Jones weight is negative for df > N / 2; the 1 inside of the logarithm prevents that.
     return np.asarray(np.log((count - frequency + 0.5) / (frequency + 0.5) + 1.0))
 
 
@@ -74,6 +77,7 @@ def best_of(raw: Column, channels: Sequence[str], wanted: Container[str]) -> Col
     `raw` is float64[n, searches]; `channels` names the channel of each search.
     """
     of_wanted = raw[:, [channel in wanted for channel in channels]]
+    # np.fmax ignores NaN, and `initial` is the answer without a column
     best: Column = np.fmax.reduce(of_wanted, axis=1, initial=np.nan)
     return best
 
@@ -91,6 +95,7 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
     if len(scores) <= limit:
         return np.arange(len(scores))
     cut = len(scores) - limit
+    # element `cut` is the lowest of the `limit` highest scores; a partition takes O(n)
     return np.flatnonzero(scores >= np.partition(scores, cut)[cut])
 
 

@@ -110,6 +110,8 @@ class WordBags:
             self._ids, self._memories, self._parents = alike._ids, alike._memories, alike._parents
             self._occurrences = alike._occurrences
         else:
+            # _ids: (height,) int64; _memories: ids of the rows of whole memories; _parents: (height,) intp, rows
+            # among these
             self._ids = body.ids
             self._memories = indexes[_WHOLE].ids
             # Holes have the id -1 and belong to no memory.

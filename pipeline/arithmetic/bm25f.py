@@ -41,6 +41,7 @@ class _Kept(Generic[T]):
         self._rows: dict[str, int] = {}
         self._kept = 0
         self._keeping = Lock()
+        # look-ups take no lock: an entry is complete when it is inserted
         self.get = self._found.get
 
     def keep(self, term: str, found: T, rows: int, asked: Collection[str]) -> None:
@@ -68,6 +69,7 @@ class _Kept(Generic[T]):
             for other in going:
                 del self._found[other], self._rows[other]
             self._found[term], self._rows[term] = found, rows
+            # the rows cached before, plus `rows`, minus those evicted
             self._kept = _MAX_KEPT - room
 
 
@@ -82,11 +84,14 @@ class BagField:
         self.lengths: Column = index.lengths.astype(np.float64)
         """The number of tokens of the field in each bag, float64[rows]."""
         if places is not None:
+            # place -1 reads the 0 that is appended
             self.lengths = np.append(self.lengths, 0.0)[places]
             # Inverted mapping: the bags' rows of each index row, contiguous from `_starts`.
             members = np.argsort(places, kind="stable")
+            # place + 1, since bincount takes no -1: count[0] is the number of bags without a row in this index
             count = np.bincount(places + 1, minlength=len(index.lengths) + 1)
             self._members: Rows = members[count[0] :]
+            # the bags of index row i are _members[_starts[i] : _starts[i + 1]]
             self._starts = np.cumsum(count) - count[0]
 
     def occurrences(self, term: str) -> tuple[Rows, NDArray[np.float32]] | None:
@@ -125,6 +130,7 @@ class Occurrences:
         """The number of rows without holes."""
         self._known: _Kept[Held] = _Kept()
         self._rarities: dict[int, float] = {}
+        # replaced as one tuple, so that another thread sees an old query or the new one, but no mixture
         self._last: tuple[list[tuple[str, float]], Column] = ([], np.zeros(rows))
 
     def lengths(self, weights: Sequence[float]) -> Column:
@@ -158,6 +164,7 @@ class Occurrences:
         for term, weight in terms:
             rows, _ = self.of(term, wanted)
             information = weight * self.idf(len(rows))
+            # the rows of a term are distinct, so an indexed addition reaches each
             held[rows] += information
             total += information
         if total:

@@ -92,6 +92,7 @@ def stem(word: str) -> str:
 def stems_among(terms: AbstractSet[str]) -> str:
     """The marked stems among the terms of a store, one per line. The result for the last store is cached."""
     for of_terms, stems in _kept:
+        # by identity: comparing two vocabularies would cost more than the search
         if of_terms() is terms:
             return stems
     found = "\n".join(["", *(term for term in terms if term.startswith(MARK)), ""])
@@ -103,6 +104,7 @@ def compounds(stem: str, known: str) -> list[str]:
     """The shortest of the known stems (one per line) that begin or end with this one."""
     part = stem.removeprefix(MARK)
     found = set()
+    # str.find over one text is much faster than a loop over all stems
     place = known.find(part) if len(part) >= _SHORTEST_PART else -1
     while place >= 0:
         end = known.index("\n", place)

@@ -91,6 +91,7 @@ class Shadow:
             outcome = self._control.noted(query, store, journal)
         except WithdrawnError:
             raise  # neither an answer nor a failure, so there is nothing to compare
+        # BaseException: an interrupted search is passed on as a failure as well, and raised.
         except BaseException as error:
             self._hand_on(ShadowRequest(query, _failed(self.pipeline, journal, error), recording))
             raise
@@ -106,21 +107,25 @@ def _run(runner: Runner, query: Query, store: Store, journal: StepRunner) -> Sha
     except Exception as error:
         return _failed(runner.pipeline, journal, error)
     total = outcome.trace.total_ns
+    # Shared steps ran in the control; their time belongs to the pipeline's total, not to what was spent here.
     return ShadowRun(runner.pipeline, outcome, outcome.trace.steps, total, total - journal.shared_ns, _first(journal))
 
 
 def _failed(pipeline: Pipeline, journal: StepRunner, error: BaseException) -> ShadowRun:
     spent = journal.clock() - journal.started_ns
     why = _first(journal) or kind_of(error)
+    # The other way round: the clock has measured only what ran here.
     return ShadowRun(pipeline, None, tuple(journal.records), spent + journal.shared_ns, spent, why)
 
 
 def _first(journal: StepRunner) -> str:
+    # (step, kind of error) becomes "kind in step"; only the first failure is named.
     return " in ".join(reversed(journal.failures[0])) if journal.failures else ""
 
 
 def is_sampled(query_id: str, variant: str, share: float) -> bool:
     """Whether a variant sees a query. The same in every process, so that a comparison can be repeated."""
+    # _number is uniform over 32 bits; the same query is in every larger share too.
     return _number(query_id, variant) < share * _SHARES
 
 
@@ -130,4 +135,5 @@ def shuffle_variants(query_id: str, variants: Sequence[V], name: Callable[[V], s
 
 
 def _number(query_id: str, variant: str) -> int:
+    # The first four bytes, most significant first.
     return int.from_bytes(sha256(f"{query_id}:{variant}".encode()).digest()[:4])

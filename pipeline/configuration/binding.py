@@ -66,6 +66,7 @@ def _bind(step: StepEntry, registry: Registry, problems: list[Problem]) -> Bound
         home = next(slot for slot, accepted in SLOT_ROLES.items() if registered.role in accepted)
         problems.append(Problem("E117", _misplaced(step, registered.role, home), where=step.where))
         return BoundParameters(step, None, None)
+    # Guarded: a validator of an extension may raise anything.
     params, error = call_guarded(lambda: check_params(validate_parameters(registered.params, step.params)))
     if isinstance(error, ValidationError):
         problems += _parameter_problems(step, registered, error)
@@ -82,6 +83,7 @@ def validate_parameters(params: type[Params], written: YamlMapping) -> Params:
         key = field.alias or name
         default = field.get_default(call_default_factory=True)
         below = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
+        # Defaults below, written values on top: a file that names one channel weight keeps the others.
         if isinstance(below, dict) and isinstance(above := values.get(key), dict):
             values[key] = _upon(below, above)
     return params.model_validate(values)
@@ -121,6 +123,7 @@ def _parameter_problems(step: StepEntry, registered: RegisteredComponent, error:
         path = _parts_in_file(step.params, parts, missing=detail["type"] == "missing")
         kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
         first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
+    # All proper prefixes of a path: an error at such a place is the echo of an inner one.
     above = {path[:end] for path in first for end in range(len(path))}
     inner = [path for path in first if path not in above]
     problems = [_parameter_problem(step, registered, first[path]) for path in inner[:LISTED]]

@@ -47,6 +47,7 @@ def scales_agree(bound: Sequence[BoundParameters], _: Places) -> Iterator[Proble
             continue
         # A skipped optional step leaves its input's scale possible after it as well.
         after = {_following(entry, scale): skipped for scale, skipped in reached.items()}
+        # `scale not in after`: a scale that is reached without skipping is reported without a condition.
         if entry.step.optional:
             after |= {scale: skipped or entry.step.id for scale, skipped in reached.items() if scale not in after}
         reached = after
@@ -97,6 +98,7 @@ def bounds_of_signals(bound: Sequence[BoundParameters], _: Places) -> Iterator[P
             message = f"'{entry.step.id}' belongs to the cap group '{params.cap_group}' but sets no 'cap' for it"
             yield Problem("E119", message, where=where)
         elif params.cap_group and params.cap is not None:
+            # The first signal of a group sets its cap; later ones must agree.
             other, cap = first.setdefault(params.cap_group, (entry, params.cap))
             if cap != params.cap:
                 message = f"'{entry.step.id}' caps the group '{params.cap_group}' at {params.cap:g}, "

@@ -51,6 +51,7 @@ class Variant:
 
 def with_values(whole: Effective, overrides: Mapping[str, str]) -> Effective:
     """The pipeline with single values changed: "step.parameter" or "step.parameter.key" to YAML text."""
+    # Appended: of several changes of one value the last wins.
     return replace(
         whole, changes=(*whole.changes, *(ParameterOverride(path, text) for path, text in overrides.items()))
     )
@@ -74,6 +75,7 @@ def with_flag(whole: Effective, name: str, *, on: bool = True) -> Effective:
     if flag.state == "permanent" and not on:
         problem = Problem("E030", f"{name} is permanent and cannot be switched off")
         return replace(whole, misread=(*whole.misread, problem))
+    # The same object if nothing changes.
     return whole if on == flag.on else _decided(whole, name, on=on)
 
 
@@ -117,6 +119,7 @@ def variants_of(
     ]
     first: dict[str, Variant] = {}
     for variant in variants:
+        # setdefault returns the first variant of that name, itself if there was none.
         if first.setdefault(variant.name, variant) is not variant:
             message = f"two variants are called '{variant.name}': {first[variant.name].asked_for} and "
             message += f"{variant.asked_for}; give one of them a 'name'"
@@ -155,6 +158,7 @@ def waiting_flags(whole: Effective) -> list[str]:
 
 
 def _by_flags(control: Effective) -> Iterator[Variant]:
+    # Names in the order of the steps, not of the flags' file.
     for name in waiting_flags(control):
         flag = control.flags[name]
         if flag.beside is not None:

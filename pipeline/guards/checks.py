@@ -97,6 +97,7 @@ def _level(found: object) -> Level:
 
 
 def _rest(found: object) -> float:
+    # NaN is the only value outside the bounds that is accepted: the channel knows no bound for the rest.
     if issubclass(type(found), float) and math.isnan(float.__float__(found)):  # type: ignore[arg-type]
         return math.nan
     return number(found, "rest", -LARGEST, LARGEST)
@@ -126,6 +127,7 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
         outside = hits.ids[~admitted]
         found = f"{len(outside)} hits that the query's filter does not admit ({_some(outside.tolist())})"
         raise ContractError(step.id, f"returned {found}")
+    # One look-up for hits and passages: parents is (2n,) int64, cut in half below.
     parents = attributes.parents(np.concatenate([hits.ids, hits.matched]))
     memories, sources = parents[: len(hits)], parents[len(hits) :]
     if level == "memory" and (memories != hits.ids).any():
@@ -184,6 +186,7 @@ def check_combine(found: object, step: str) -> Combine:
 
 def check_score(score: Column, step: str) -> Column:
     """Raises ContractError if a score that the frame computed from a step's result is too large to continue with."""
+    # `not max <= LARGEST` rather than `max > LARGEST`: NaN fails the comparison and is refused too.
     if score.size and not np.abs(score).max() <= LARGEST:
         raise ContractError(step, f"led to scores above {LARGEST:g}; accepted: values that keep scores below that")
     return score
@@ -203,6 +206,7 @@ def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | U
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     if isinstance(fused, Fused) and rows:
+        # sums: (rows,) float64, the score of each candidate.
         sums = fused.parts.sum(axis=1)
         _check_bounds(sums.min(), sums.max(), scale, step)
     return fused
@@ -272,11 +276,14 @@ def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
         return
     told = np.arange(len(pool))
     if isinstance(answer, Grouped):
+        # return_index gives the first row of each group, the one that remains in the pool.
         told = np.unique(answer.groups, return_index=True)[1]  # the rows that remain
     try:
         given = answer.workings.take(told).scores(pool.score[told])
     except ValueError as error:
         raise ContractError(step, f"returned workings that cannot be read: {error}") from None
+    # Bitwise equality, no tolerance: both sides compute the same formula in float64. NaN never equals, so it is
+    # wrong.
     wrong = given != answer.scores[told]
     if wrong.any():
         rows = _some(pool.ids[told][wrong].tolist())
@@ -310,6 +317,7 @@ def _numbers(found: object, shape: tuple[int, ...], what: str) -> Column:
 
 def _check_bounds(lowest: float, highest: float, scale: Scale, step: str) -> None:
     low, high = scale.bounds
+    # Written with `not`, so that NaN is out of bounds.
     if not (lowest >= low - ROUNDING and highest <= high + ROUNDING):
         found = f"scores from {lowest:g} to {highest:g}"
         raise ContractError(step, f"returned {found}; accepted on the scale {scale}: {low:g} to {high:g}")

@@ -48,12 +48,14 @@ class _Display:
     def touched(self) -> bool:
         """Whether any part of the copy has been modified."""
         try:
+            # `is`, not ==: comparing could run `__eq__` of a foreign class.
             for shown, kind, values in self._objects:
                 if type(shown) is not kind or not all(map(is_, _VALUES[kind](shown), values)):
                     return True
         except AttributeError:  # a field was deleted
             return True
         for entries, values in self._entries:
+            # Keys first, then values, in insertion order: a reordered dict counts as modified.
             now = (*entries, *entries.values())
             if len(now) != len(values) or not all(map(is_, now, values)):
                 return True
@@ -81,10 +83,13 @@ class _Display:
 
     def columns(self, *columns: NDArray[Any]) -> list[NDArray[Any]]:
         """Copies columns into one bytes object; columns of wider numbers must come first."""
+        # A bytes object is immutable, so arrays over it are read-only and numpy refuses to set `writeable`.
         memory = b"".join([np.ascontiguousarray(column).data for column in columns])
+        # A second copy of the bytes; `bytes(memory)` would return the same object.
         self._memories.append((memory, bytes(memoryview(memory))))
         copies, at = [], 0
         for column in columns:
+            # Offsets stay aligned because wider numbers come first.
             copies.append(np.ndarray(column.shape, column.dtype, memory, at))
             at += column.nbytes
         return copies

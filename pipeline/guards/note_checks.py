@@ -128,6 +128,7 @@ class _Column:
         if self.ends is None:
             value: JSON = self.said[place]
             return value
+        # ends[i] is the end of list i in `said`, and the start of list i + 1.
         return self.said[self.ends[place - 1] if place else 0 : self.ends[place]]
 
     def values(self) -> list[JSON]:
@@ -141,6 +142,8 @@ class _Column:
         """The length of the longest text; None if a value is neither ASCII text nor a 64-bit integer."""
         kinds = set(map(type, self.said))
         if kinds == {int}:
+            # 20 characters: a sign and 19 digits. The open lower bound excludes -2⁶³, as `bit_length() <= 63` does
+            # elsewhere.
             return 20 if min(self.said) > -(2**63) and max(self.said) < 2**63 else None
         return max(map(len, self.said)) if kinds == {str} and "".join(self.said).isascii() else None
 
@@ -158,6 +161,7 @@ def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
         return None
     # Rows often share one remark object, so identity finds the distinct remarks without comparing their content.
     which = list(map(id, remarks))
+    # id of a remark to the remark; `remarks` keeps them alive, so that no id is used twice.
     different = dict(zip(which, remarks, strict=True))
     said: list[dict[object, object]] = list(different.values())
     if set(map(type, said)) != {dict}:
@@ -179,6 +183,7 @@ def _alike(by_id: object, ranked: frozenset[int]) -> _Alike | None:
         columns[name] = column  # type: ignore[index]  # checked above to be a text
         values += column.most()
         characters += column.most() * longest
+    # Half of the limit, since `_count` counts a name and its value as two.
     if values > MOST_OF_ROW[0] // 2 or characters > MOST_OF_ROW[1] or values * len(ids) > MOST_SAID:
         return None
     check_row_names({name: column.values() for name, column in columns.items()})
@@ -222,6 +227,7 @@ class _Copier:
         Raises:
             InvalidComponentOutput: If a value is not accepted or a limit is exceeded.
         """
+        # Sections are deducted: `_text + _sections` only falls by characters outside of them.
         values, characters = self._values, self._text + self._sections
         plain = self._entries(pairs(found, where, MOST_VALUES), where, 1)
         if values - self._values > most or characters - self._text - self._sections > longest:

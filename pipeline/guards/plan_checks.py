@@ -132,6 +132,7 @@ def _plan(answer: object, query: Query) -> Plan | Unavailable:
         return none
     before = query.plan
     fields = zip(Plan.__slots__, values_of(answer, Plan), _KNOWN(before), strict=True)
+    # Zipped in the order of the slots. A field that is the frame's own object needs no copy and no check.
     plain = {name: known if found is known else _same(_COPIERS[name](found), known) for name, found, known in fields}
     plan = before if all(map(is_, plain.values(), _KNOWN(before))) else Plan(**plain)
     if plan.variants[:1] != (query.text,):

@@ -66,4 +66,5 @@ def _columns(ranking: Ranking) -> tuple[object, ...]:
 
 
 def _digest(ranking: Ranking) -> bytes:
+    # 128 bits, without a key: it detects writes, not forgery by code that could recompute it.
     return blake2b(ranking.ids.tobytes() + ranking.scores.tobytes(), digest_size=16).digest()

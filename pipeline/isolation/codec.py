@@ -148,6 +148,7 @@ class _Packing:
             )
         data = plain.tobytes()
         at = self._length
+        # the next array begins at a multiple of `ALIGNED` again
         padding = -len(data) % ALIGNED
         self._arrays += [data, b"\0" * padding] if padding else [data]
         self._length += len(data) + padding
@@ -189,11 +190,13 @@ class _Unpacking:
         name, at, *shape = items
         if name not in DTYPES or not all(type(number) is int and number >= 0 for number in (at, *shape)):
             raise UnreadableError("an array has a type of numbers, a place and a shape")
+        # integers of Python: a product in numpy could wrap around, and the shape is not trusted
         count = 1
         for number in shape:
             count *= number
         # A boolean is any byte but 0; numpy would keep other bytes, which are neither True nor False.
         dtype = np.dtype("|u1" if name == "|b1" else name)
+        # raises if the bytes do not suffice
         found = np.frombuffer(self._arrays, dtype, count, at).reshape(shape) if count else np.empty(shape, dtype)
         if name == "|b1":
             found = found != 0

@@ -80,6 +80,8 @@ class Host:
         query = next(argument for argument in arguments if isinstance(argument, Query))
         left = None if query.deadline_ns is None else query.deadline_ns - query_ns()
         seconds = LONGEST_SECONDS if left is None else min(max(left / 1e9, LEAST_SECONDS), LONGEST_SECONDS)
+        # The clocks of two processes differ: the deadline is sent as the time left, and added to the other clock
+        # there.
         sent = [replace(argument, deadline_ns=left) if argument is query else argument for argument in arguments]
         if store is not None:
             sent.append(Handle("Store", 0))
@@ -106,6 +108,8 @@ class Host:
 
     def _ready(self) -> Process:
         """The running process, or a new one with all extensions loaded. Starting does not count as query time."""
+        # Order of locks: `_starting`, then that of the process for its end. `turn` is never taken with `_starting`
+        # held.
         with opening(), self._starting:
             if self._process is None or not self._process.alive:
                 self._process = self._started()
@@ -121,6 +125,7 @@ class Host:
             )
         self._begun.append(now)
         process = Process(self._memory_mb)
+        # without `turn`, since no other thread knows this process yet
         for name, value in self._loaded:
             state, *_ = process.ask(("load", name, value), LOAD_SECONDS, _countdown(LOAD_SECONDS), StoreServer(None))
             if state != "value":

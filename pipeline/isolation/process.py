@@ -76,6 +76,7 @@ class Process:
             os.close(out)
             raise NotStartedError(f"its process could not be started: {error.strerror or error}") from None
         finally:
+            # the new process has its own copies of these ends; ours would keep the pipe from ending with it
             there.close()
             os.close(into)
         self._wire = ArrayWire(here, ANSWER_DOCUMENT, ANSWER_ARRAYS)
@@ -96,6 +97,7 @@ class Process:
         return not self.ended
 
     def ask(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
+        # -P: the working directory does not come first on the import path
         """The answer of the process to a request; meanwhile its requests to the store are answered.
 
         Args:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from socket import SHUT_RDWR, socket
 
+# 16 bytes, little-endian: mark, uint32 length of the document, uint64 length of the arrays
 _HEAD = struct.Struct("<4sIQ")
 _MARK = b"smx1"
 MEGABYTE = 1 << 20
@@ -29,6 +30,7 @@ class ArrayWire:
     def __init__(self, end: socket, document: int, arrays: int) -> None:
         self._end = end
         self._most = (document, arrays)
+        # received and not taken yet
         self._read = bytearray()
 
     def send(self, document: bytes, arrays: bytes, remaining: Remaining) -> None:

@@ -73,6 +73,7 @@ def array(found: object, dtype: type[D], shape: tuple[int, ...], what: str) -> N
     Raises:
         InvalidComponentOutput: For any other value.
     """
+    # dtype before shape, type before both: an attribute of a subclass could run foreign code.
     if type(found) is not np.ndarray or found.dtype != dtype or found.shape != shape:
         raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: {dtype.__name__}{list(shape)}")
     return np.array(found, dtype, order="C")
@@ -83,9 +84,11 @@ def text(found: object, what: str, most: int = MOST_CHARACTERS) -> str:
     if type(found) is not str:
         if not issubclass(type(found), str):
             raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a text")
+        # The slot of str itself: `str(found)` would call a method of the subclass.
         found = str.__str__(found)
     if len(found) > most:
         raise InvalidComponentOutput(f"returned {len(found):,} characters as {what}; accepted: at most {most:,}")
+    # Only other texts need encoding, and it only fails for surrogates.
     if not found.isascii():
         try:
             found.encode()
@@ -142,6 +145,7 @@ def number(found: object, what: str, low: float, high: float) -> float:
         InvalidComponentOutput: For any other value.
     """
     kind = type(found)
+    # bool is a subclass of int, but no number here.
     if kind is int or (kind is not bool and issubclass(kind, int)):
         plain = checked_integer(found, what, -(2**63), 2**63 - 1) + 0.0
     elif issubclass(kind, float):
@@ -182,11 +186,13 @@ def texts(found: object, what: str, most: int) -> tuple[str, ...]:
 def pairs(found: object, what: str, most: int) -> list[tuple[object, object]]:
     """The entries of a mapping, read once; for a subclass of dict the entries that it really holds."""
     if issubclass(type(found), dict):
+        # dict.items of the base class reads the entries that are stored, past an overridden method.
         view: Iterable[tuple[object, object]] = dict.items(found)  # type: ignore[arg-type]  # checked above
     elif isinstance(found, Mapping):
         view = found.items()
     else:
         raise InvalidComponentOutput(f"returned {shape_of(found)} as {what}; accepted: a dict")
+    # One entry more than allowed tells that there are too many, without reading an endless mapping.
     entries = [(key, value) for key, value in islice(view, most + 1)]
     if len(entries) > most:
         raise InvalidComponentOutput(f"returned more than {most:,} entries as {what}; accepted: at most {most:,}")

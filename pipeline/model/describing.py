@@ -19,6 +19,7 @@ MOST_SAID = 1000
 """Maximum number of characters shown of a reason or a message."""
 
 _PLAIN = (str, int, float, bool, type(None))
+# Descriptors of `type`: a metaclass may override the attributes, but not these.
 _NAME, _MRO = type.__dict__["__name__"], type.__dict__["__mro__"]
 _ARGS = BaseException.__dict__["args"]
 _OF_THE_PRODUCT = (*CLASSES.values(), IsolatedFailureError, NotStartedError)
@@ -31,6 +32,7 @@ _OWN_TEXT = [kind.__dict__["__str__"] for kind in (BaseException, KeyError, OSEr
 def displayable(text: str, most: int = MOST_SAID) -> str:
     """A plain text ready to be shown: truncated, and with "?" for lone surrogates, which no encoding can hold."""
     shown = text if len(text) <= most else text[: most - 1] + "…"
+    # "replace" writes "?" for a surrogate; the result is valid UTF-8, so decoding cannot fail.
     return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
 
 

@@ -58,6 +58,7 @@ def parse_formula(text: str) -> Formula:
         match node:
             case ast.Name(id=name):
                 names[name] = None
+            # bool is matched by int(), hence the test of the exact type; 1e999 parses as infinity and is refused.
             case ast.Constant(value=int() | float() as number) if type(number) is not bool and math.isfinite(number):
                 pass
             case _:
@@ -68,6 +69,7 @@ def parse_formula(text: str) -> Formula:
 def _operands(tree: ast.expr) -> list[ast.expr]:
     """The operands of a formula, from left to right."""
     if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATORS:
+        # Recursion is bounded by MOST_CHARACTERS.
         return [*_operands(tree.left), *_operands(tree.right)]
     return [tree]
 

@@ -99,4 +99,5 @@ class Trace:
     @property
     def over_budget(self) -> bool:
         """Whether the search took longer than its budget."""
+        # Milliseconds to nanoseconds.
         return self.total_ns > self.budget_ms * 1e6

@@ -28,6 +28,7 @@ class Workings:
     @classmethod
     def of(cls, rows: int, formulas: Sequence[str], parts: Mapping[str, Column | float]) -> Workings:
         """The workings of `rows` rows; a number that is the same for all rows may be given as a scalar."""
+        # parts: (rows, names) float64 in C order; a scalar is broadcast over its column.
         columns = np.full((rows, len(parts)), np.nan)
         for place, part in enumerate(parts.values()):
             columns[:, place] = part
@@ -42,6 +43,7 @@ class Workings:
             self._require_parts(formula)
         for formula in formulas:
             complete = self._complete(formula)
+            # Without indices, the columns are views; the other formulas need copies of their rows.
             if formula is formulas[0] and complete.all():  # the usual case: the first formula applies to every row
                 columns = {name: self.parts[:, self.names.index(name)] for name in formula.names}
                 scores[:] = formula.value(columns | {BEFORE: before})
@@ -49,6 +51,7 @@ class Workings:
             rows = np.flatnonzero(left & complete)
             columns = {name: self.parts[rows, self.names.index(name)] for name in formula.names}
             scores[rows] = formula.value(columns | {BEFORE: before[rows]})
+            # The first formula that applies wins, so its rows are closed for later ones.
             left[rows] = False
         return scores
 

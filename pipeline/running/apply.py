@@ -53,6 +53,7 @@ def union(searches: Sequence[ChannelSearch], attributes: Attributes) -> Candidat
     Hits with equal scores share a rank, so that fusion by rank does not depend on ids, which reflect insertion order.
     """
     ids = distinct(np.concatenate([s.hits.ids for s in searches])) if searches else np.empty(0, np.int64)
+    # ids: (rows,) int64, ascending, of memories and passages; a memory is its own parent
     parents = attributes.parents(ids)
     memories_only = np.array_equal(parents, ids)
     # Memories with passages among the hits are represented by those passages alone.
@@ -96,6 +97,7 @@ def union(searches: Sequence[ChannelSearch], attributes: Attributes) -> Candidat
 
 def _ranks(scores: Column) -> NDArray[np.intp]:
     """Competition ranks of descending scores: 1 + the number of strictly higher scores, as in 1, 1, 3."""
+    # -scores ascends; the first of equal scores gives the rank of all of them
     return np.searchsorted(-scores, -scores, side="left") + 1
 
 
@@ -200,6 +202,8 @@ def _grouped(pool: Pool, groups: Ids) -> Pool:
     raw = np.full((len(ids), len(candidates.channels)), -np.inf)
     rank = np.full(raw.shape, np.iinfo(np.int32).max, np.int32)
     # Per group and search: the highest raw score and the best rank of its rows.
+    # unbuffered: several rows of a group write to the same element. -inf and the largest int32 mean "not returned"
+    # until the end.
     np.maximum.at(raw, inverse, np.where(np.isnan(candidates.raw), -np.inf, candidates.raw))
     np.minimum.at(rank, inverse, np.where(candidates.rank == NO_RANK, np.iinfo(np.int32).max, candidates.rank))
     merged = replace(
@@ -213,6 +217,7 @@ def _grouped(pool: Pool, groups: Ids) -> Pool:
 
 def _sorted(pool: Pool) -> Pool:
     score = pool.score
+    # strictly descending scores have no ties for ids to resolve
     if np.all(score[:-1] > score[1:]):
         return pool
     return in_total_order(pool)

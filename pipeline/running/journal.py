@@ -115,6 +115,7 @@ class StepRunner:
             SpeckitError: E040 if a required step does not answer.
         """
         require_wanted()
+        # before the deadline is checked: an answer that is reused takes no time
         kept = self.answers.known(self._here, step, branch) if self.answers else None
         if self.answers and kept and (fits is None or fits(kept.answer)):
             taken: T = kept.answer

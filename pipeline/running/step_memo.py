@@ -99,6 +99,7 @@ class RunMemo:
     def __init__(self, configurations: Configurations) -> None:
         """`configurations` is the cache of the running pipeline."""
         self._configurations = configurations
+        # by the lineage before the step, the step's configuration, and the branch
         self._answers: dict[tuple[Lineage, Configuration, Hashable], MemoEntry] = {}
         self._joined: dict[tuple[Lineage, tuple[Lineage, ...]], Lineage] = {}
         self._last = START
@@ -162,6 +163,7 @@ class MemoisedRun:
         """`configurations` is the cache of the pipeline that runs now."""
         self._earlier = earlier
         self._configurations = configurations
+        # counted downwards from START: never equal to a lineage of the earlier run, which counts upwards
         self._own = START
         self.shared_ns = 0
         self.reached: list[Reached] = []

@@ -291,5 +291,6 @@ def build(
         RequestHandlers(workspace, by_name, WorkerPool(limits.reading, has), listening.seen, has), listening.clients
     )
     server.profile, server.further = profile, frozenset(by_name) - {tool.name for tool in shown}
+    # the first of the list is the outermost
     server.middleware.insert(0, GuardMiddleware(workspace.name))
     return server

@@ -78,8 +78,10 @@ class AnswerCache:
         self._most_characters = most_characters
         self._clock = clock
         self._calendar = calendar
+        # wall clock minus monotonic clock, in seconds
         self._ahead = calendar() - clock()
         self._dates = 0
+        # guards entries and counts; never held while an answer is made or the state of the store is read
         self._guard = Lock()
         self._of: Hashable | None = None
         self._entries: OrderedDict[str, _Entry] = OrderedDict()

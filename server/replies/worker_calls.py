@@ -54,6 +54,7 @@ class WorkerCall(Generic[T]):
         """Must be created in the event loop, by the first caller; the work starts when the limiter has a free place."""
         self._withdrawal = Withdrawal()
         self._progress: list[CallProgress] = []
+        # guards the three fields below: `join` is called in the event loop, `close` in the thread of the work
         self._guard = Lock()
         self._callers = 1
         self._shared = self._closed = False

@@ -42,6 +42,7 @@ def why_nothing(config: Settings, since: str | None) -> str:
             f"{_keeping(config)}"
         )
     folder = config.root / ".speckit"
+    # The first flag that is off; one suggestion is enough.
     flag = next((name for name in waiting_flags(control) if control.flags[name].state == "off"), "")
     # one command per state on the way from off to shadow
     commands = "\n".join([f"    speckit-memory flags promote {flag}"] * ahead("off", "shadow"))

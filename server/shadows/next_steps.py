@@ -54,6 +54,7 @@ def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[N
 def _by_flag(report: ExperimentReport) -> tuple[NextStep, NextStep]:
     flag = shlex.quote(report.flag)
     after, resting = ("shadow", "") if report.mode == "dark_run" else ("enabled", f" --evidence {report.id}")
+    # A dark run never compared results, so it goes to shadow; only a shadow has evidence to cite.
     return (
         NextStep(f"Promote it to {after}", [f"speckit-memory flags promote {flag}{resting}"]),
         NextStep("Stop it", [f"speckit-memory flags demote {flag}"]),

@@ -43,6 +43,7 @@ class CurrentPipelines:
         if not {control, variant} <= set(self.pipelines):
             return None
         before, after = (as_lines(self.pipelines[one]) for one in (control, variant))
+        # [2:] drops the two header lines of a unified diff; n=0 asks for no context.
         lines = list(unified_diff(before, after, lineterm="", n=0))[2:]
         return [line for line in lines if not line.startswith("@@")]
 
@@ -265,6 +266,7 @@ def _memories(store: Path, wanted: Iterable[int]) -> dict[int, MemoryLabel]:
             try:
                 record = get_memory(reader, memory)
             except SpeckitError as error:
+                # E080: the memory is gone; other errors concern the store itself.
                 if error.code != "E080":
                     raise
                 continue

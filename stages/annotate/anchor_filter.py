@@ -40,15 +40,18 @@ class AnchorFilter:
         """The sections by id, and a mask of the rows that have some."""
         if not query.anchors:
             return Notes()
+        # Computed at the first call, if there is one, and shared by all rows.
         handovers = cache(lambda: frozenset(handover_memories(store).tolist()))
         sections = {
             row: _sections(memory, query.anchors, store, handovers)
             for row, memory in zip(ranking.ids.tolist(), ranking.parents.tolist(), strict=True)
         }
+        # keep: (n,) bool, aligned with the ranking.
         keep = np.array([bool(sections[row]) for row in ranking.ids.tolist()], np.bool_)
         keep |= store.attributes.label("tier", ranking.ids) == Tier.CONSTITUTIONAL
         sent = sum(len(text) for found in sections.values() for text in found.values())
         of_sections = np.array([row for row in ranking.ids.tolist() if sections[row]], np.int64)
+        # number() gives float64, NaN for a memory without this fact.
         whole = int(np.nan_to_num(store.attributes.number("characters", of_sections)).sum())
         by_id = {
             row: {"sections": [{"anchor": anchor, "text": text} for anchor, text in found.items()]}
@@ -72,6 +75,7 @@ def _sections(
     if not (headed := list(known_sections.named_sections(body, others))):
         is_whole = not declared and WHOLE in others and memory in handovers()
         return {WHOLE: body.strip()} if is_whole else declared
+    # Start offsets in the body of the sections that `declared` holds, to merge both kinds in document order.
     places = {section.id: section.start for section in find(body, file="")[0]}
     found = [(places.get(name, 0), name, text) for name, text in declared.items()]
     found += [(one.start, one.name, without_tags(body[one.start : one.end]).strip()) for one in headed]

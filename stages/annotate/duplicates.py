@@ -47,6 +47,7 @@ class Duplicates:
                 continue
             first = shown.setdefault(content, place)
             if memory != parents[first]:
+                # The id of the row, which may be a passage; the copies are named by their memories.
                 keep[place] = False
                 copies.setdefault(int(ranking.ids[first]), []).append(memory)
         by_id = {row: {"also_at": sorted(set(memories))} for row, memories in copies.items()}

@@ -43,6 +43,7 @@ class EncoderNotice:
             return Notes(warnings=(MESSAGE,)) if self._required else Notes()
         rows = ranking.matched[: query.limit]
         found = store.encoder.closeness(query.reading, rows)
+        # found[0]: (rows,) float64, NaN for a row without a vector of the encoder.
         if isinstance(found, Unavailable) or not np.isnan(found[0]).any():
             return Notes()
         made = np.count_nonzero(~np.isnan(found[0]))

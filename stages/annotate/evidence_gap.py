@@ -117,8 +117,10 @@ class EvidenceGap:
         else:
             scores = ranking.scores[counted]
             best, deviation = float(scores.max()), float(scores.std())
+            # Population deviation (ddof 0), as in the bound √(n-1) of the class docstring; 0 if all scores are equal.
             z = (best - float(scores.mean())) / deviation if deviation > 0 else 0.0
             faint = best < p.min_score
+            # A single row has no spread, so it only gets the absolute test.
             weak = faint or (len(scores) > 1 and z < p.min_z)
             reason = "the best result is hardly better than nothing" if faint else "no result stands out"
             found = {"z": round(z, 4)}
@@ -135,15 +137,19 @@ class EvidenceGap:
         share = coverage(terms, best, store.lexicon, store.attributes.count)
         found: dict[str, float] = {"coverage": round(share, 4)}
         reason = f"the best results hold {share:.0%} of the query"
+        # cosine: (n,) float64, NaN where the channel found nothing.
         cosine = best_of(ranking.raw, ranking.channels, (p.similarity,))
         if not (np.isfinite(cosine).any() and store.vectors.static):
             short = f"{reason}; {p.min_coverage:.0%} are expected"
             return _gap(short, found) if share < p.min_coverage else _none(found)
         found["cosine"] = round(float(np.nanmax(cosine)), 4)
+        # long: (len(best),) bool; the multiple is of characters, not of words.
         long = store.attributes.number("characters", best) > p.long * len(query.text)
         if long.all() and share < p.min_coverage:
             return _gap(f"{reason}, and {p.min_coverage:.0%} are expected of texts as long as these", found)
         if found["cosine"] < p.min_cosine:
+            # The best rows by the pool's order are added, constitutional ones included: any of them may hold the
+            # answer.
             share = coverage(terms, np.append(best, ranking.parents[:FEW]), store.lexicon, store.attributes.count)
             if share < p.enough_coverage:
                 return _gap(f"{reason}, and no result resembles it", found)
@@ -151,6 +157,7 @@ class EvidenceGap:
 
 
 def _is_of_its_time(plan: Plan, best: Ids, store: Store) -> bool:
+    # Spans are half-open: [first, last).
     made = store.attributes.number("created_at", best)
     return bool(plan.order) or any(bool((first <= made).all() and (made < last).all()) for first, last in plan.times)
 

@@ -57,6 +57,7 @@ class Fitting:
         """The mask of the rows that remain."""
         if not len(ranking):
             return Notes()
+        # named: (n,) bool; a finite score means that the channel found the row.
         named = np.isfinite(best_of(ranking.raw, ranking.channels, self._params.naming))
         fits = named | (self._has_evidence(query, ranking, store) & self._is_near_best(ranking.scores, named))
         left_out = int(np.count_nonzero(~fits[: query.limit]))

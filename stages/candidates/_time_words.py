@@ -156,6 +156,7 @@ def _span(period: Day) -> Span | None:
         if period.day:
             end = first + timedelta(days=1)
         else:
+            # the first day after a month or a year
             months = 1 if period.month else 12
             end = first.replace(
                 year=first.year + (first.month + months > 12), month=(first.month + months - 1) % 12 + 1
@@ -283,6 +284,7 @@ def _numbered(first: int, last: int, known: Calendar) -> list[Span]:
     sessions = known.sessions()
     # The current session is not "the last session".
     running = bool(sessions) and known.now - sessions[-1][1] <= GAP
+    # `or None`: for -1 the end would be 0, and the slice empty
     chosen = sessions[: len(sessions) - running][first : last + 1 or None] if first < 0 else sessions[first - 1 : last]
     return [(chosen[0][0], chosen[-1][1])] if chosen else []
 

@@ -45,12 +45,14 @@ class FolderPrefilter:
         terms = set(query.terms)
         if query.wanted.folder or not terms:
             return plan
+        # folder to the query's terms that its description matches.
         known = {described.folder: _about(terms, described) for described in store.folders.described()}
         anywhere = set().union(*known.values())
         if len(anywhere) < self._params.min_share * len(terms) or not anywhere:
             return plan
         # Only folders that match every word which any folder matches.
         folders = tuple(sorted(folder for folder, found in known.items() if found == anywhere))
+        # If all folders match equally, a restriction would exclude nothing.
         if not folders or len(folders) == len(known):
             return plan
         if (shared := _elsewhere(query, folders, store)) is not None:
@@ -64,6 +66,7 @@ def _elsewhere(query: Query, folders: tuple[str, ...], store: Store) -> str | No
     everywhere = store.attributes.scope(query.wanted, query.now)
     inside = store.attributes.scope(replace(query.wanted, folders=folders), query.now)
     for term in dict.fromkeys(query.terms):
+        # holders: ascending memory ids; only those that the query may see at all are compared.
         holders = memories_with(term, store.lexicon)
         if not inside.admits(holders[everywhere.admits(holders)]).all():
             return term

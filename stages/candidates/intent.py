@@ -138,12 +138,14 @@ class Intent:
         """The plan with the intent, its confidence and the evidence."""
         text = query.text.casefold().replace("’", "'")
         words = {form for word in _WORD.findall(text) for form in (word, _ENDING.sub("", word))}
+        # Sorted, so that the reason reads the same in every process; sets of strings have no fixed order.
         hits = {name: sorted(SIGNS[name].words & words) for name in INTENTS}
         phrases = {name: _phrases_in(SIGNS[name].phrases, text) for name in INTENTS}
         evidence = {
             name: KEYWORD_WEIGHT * (1 - 0.5 ** len(hits[name])) + PHRASE_WEIGHT * (1 - 0.25 ** len(phrases[name]))
             for name in INTENTS
         }
+        # max keeps the first of equal values: the order of INTENTS decides ties.
         best = max(evidence, key=lambda name: evidence[name])
         if not evidence[best]:
             return replace(plan, intent=UNKNOWN, intent_confidence=0.0, reasons=plan.because("intent: no evidence"))

@@ -39,6 +39,7 @@ class QuickLook:
     def settled(cls, params: QuickLookParams, context: PipelineContext) -> QuickLookParams:
         """The parameters with the remaining channels of this pipeline."""
         settled = params.model_copy()
+        # A private attribute is no parameter: a pipeline file cannot set it.
         settled._asked = tuple(name for name in context.channels if name not in params.without)
         return settled
 

@@ -69,6 +69,7 @@ class Router:
         """The plan with the channels and limits of its route."""
         route = self._routes[plan.complexity]
         channels = tuple(dict.fromkeys((*route.channels, *self._always)))
+        # Never below the query's own limit: a single channel may have to fill the whole answer.
         limit = max(route.limit, query.limit)
         limits = {**plan.limits, **{channel: limit for channel in route.channels if channel not in self._always}}
         reason = f"router: {plan.complexity} queries ask {', '.join(route.channels)} for {limit} hits each"

@@ -94,9 +94,11 @@ class Spelling:
         scope = store.attributes.scope(query.wanted, query.now)
 
         def is_held(word: str) -> bool:
+            # The question is whether there is one, so a limit of 1 ends the search early.
             return len(store.fulltext.holding([word], 1, scope)) > 0
 
         # Searching for neighbours takes some milliseconds per word, even if there are none.
+        # None switches off the test of words as typed, which is for short queries only.
         candidates = self._unknown(query, store.lexicon, is_held if words <= self._params.max_words_as_typed else None)
         unknown = list(islice(_within(MOST_LETTERS, candidates), self._params.max_unknown_words))
         respelt = [found for word, term in unknown if (found := self._respelt(word, term, store, is_held))]
@@ -131,6 +133,7 @@ class Spelling:
         readings: dict[str, list[str]] = {}
         for form in _one_edit(word.casefold()):
             if len(tokens := lexicon.analyse(form)) == 1:
+                # setdefault keeps the order of `_one_edit`: transpositions come first among the forms of a term.
                 readings.setdefault(tokens[0], []).append(form)
         edits = dict.fromkeys(readings, 1)
         own = _holders(term, lexicon)
@@ -146,6 +149,7 @@ class Spelling:
             from rapidfuzz.distance import OSA
             from rapidfuzz.process import extract
 
+            # OSA, not Levenshtein: a transposition counts as one edit (Damerau 1964).
             near = extract(term, lexicon.near(term, furthest), scorer=OSA.distance, score_cutoff=furthest, limit=None)
             edits = {found: int(distance) for found, distance, _ in near}
             known = _document_frequencies(edits, lexicon)
@@ -155,7 +159,9 @@ class Spelling:
             return None
         # Some stems one edit away are not words: "super" and "superior" of "superio".
         written = {found: _as_written(found, word, store) or readings.get(found, [found])[-1] for found in best}
+        # Capped at 2: the weight is discount² at least, also for a stem whose written form is further away.
         edits = {found: max(edits[found], min(_distance(written[found], word), 2)) for found in best}
+        # Stable: equal distances keep the order by frequency found above.
         best.sort(key=edits.__getitem__)
         instead = {found: params.discount ** edits[found] for found in best}
         return Respelling(word, term, instead | ({term: params.discount} if own else {}), written[best[0]])

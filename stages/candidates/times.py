@@ -61,6 +61,7 @@ class Times:
         if not named and not asked:
             return plan
         scope = store.attributes.scope(query.wanted, query.now)
+        # made: (memories,) float64 in ascending order, so made[0] is the oldest and made[-1] the newest.
         made = store.attributes.number("created_at", store.attributes.oldest_first(scope))
         if not len(made):
             return plan
@@ -87,12 +88,14 @@ class Times:
 def _spans(named: Sequence[Mention], known: Calendar) -> tuple[tuple[Span, ...], float | None]:
     """The spans of all mentions, and the moment from which some were counted, None for the present."""
     # memories dated in the future are no reference for relative times
+    # Ascending, so the last one is the newest that is not in the future.
     past = known.made[known.made <= known.now]
     newest, counted = float(past[-1]) if len(past) else known.now, None
     spans: list[Span] = []
     for mention in named:
         found = mention.spans(known)
         # Nothing is as recent as that: count from the newest memory instead.
+        # found[0][0] is the start of the first span, in epoch seconds.
         if mention.relative and found and newest < found[0][0]:
             found = mention.spans(Calendar(newest, known.made))
             counted = newest

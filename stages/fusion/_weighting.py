@@ -111,6 +111,7 @@ def recency_bonus(query: Query, candidates: Candidates) -> Column:
     chosen = profile(query)
     if chosen is None:
         return np.zeros(len(candidates))
+    # NaN for an unknown time, which gives no bonus below
     days = np.maximum(query.now - candidates.updated_at, 0.0) / SECONDS_PER_DAY
     return np.nan_to_num(np.exp(-days / RECENCY_DAYS)) * (chosen.recency * RECENCY_SCALE)
 

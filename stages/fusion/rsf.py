@@ -56,9 +56,11 @@ class Rsf:
         searches = len(candidates.channels)
         variants = np.array(candidates.variants)
         found = candidates.rank != NO_RANK
+        # told: (rows, searches), the score or `rest`; NaN where the limit cut the search off
         told = np.where(found, candidates.raw, candidates.rest)
         # shares: (rows, searches) in [0, 1], 0 for rows that a search did not return
         shares = np.array([min_max(told[:, column]) for column in range(searches)])
+        # the reshape keeps both axes where there is no search
         shares = np.where(found, shares.reshape(searches, len(candidates)).T, 0.0)
         bonus = np.zeros(len(candidates))
         match self._params.form:

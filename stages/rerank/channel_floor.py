@@ -59,6 +59,7 @@ class ChannelFloor:
             row = int(best[channel])
             if found[[*window, *promoted], channel].any() or not found[row, channel]:
                 continue
+            # rows of the window without which each of their channels is still represented
             spare = [r for r in window if _seen_without(found, [*window, *promoted], r)]
             if pool.score[row] >= self._params.min_score and spare:
                 window.remove(spare[-1])

@@ -48,6 +48,7 @@ class Collapse:
         parents = pool.candidates.parents
         # The pool is in total order: within a memory the best passage comes first.
         by_memory = np.argsort(parents, kind="stable")
+        # -2 is no id, so the first row always begins a memory
         # start: (memories,), where each memory's rows begin in `by_memory`; sizes: its number of rows
         start = np.flatnonzero(np.diff(parents[by_memory], prepend=-2))
         sizes = np.diff(start, append=len(pool))

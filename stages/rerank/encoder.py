@@ -61,6 +61,7 @@ class Encoder:
             return found
         cosines, whole = found
         z, weight = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
+        # NaN marks a row without a vector: 0 is the mean
         z[:top] = np.nan_to_num(standardise(cosines))
         weight[:top] = np.where(whole, self._params.weight, self._params.passage_weight)
         # σ of the scores times z gives both the same unit.

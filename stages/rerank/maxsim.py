@@ -107,6 +107,7 @@ class Maxsim:
         if len(asked) > MOST_TOKENS:
             rarest = np.sort(np.argsort(-idf, kind="stable")[:MOST_TOKENS])
             asked, idf = asked[rarest], idf[rarest]
+        # 0 ** 0 is 1: the last factor leaves stop tokens without weight for an exponent of 0 too
         weights = np.where(idf > 0, idf, 0.0) ** self._params.idf_power * (idf > 0)
         weights = weights if weights.any() else np.ones(len(asked))
         met = np.zeros(len(held))

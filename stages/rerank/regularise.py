@@ -52,12 +52,14 @@ class Regularise:
         if store.vectors.dimensions == 0:
             return Unavailable("the store holds no vectors")
         weight, scores = self._params.weight, pool.score
+        # (n, dimensions) float32, unit vectors; zeros for a row without one
         vectors = store.vectors.vectors(pool.candidates.matched)
         # closeness: (n, n), cosines with a diagonal of 0
         closeness = np.round((vectors @ vectors.T).astype(np.float64), _DIGITS)
         np.fill_diagonal(closeness, 0.0)
         np.maximum(closeness, 0.0, out=closeness)
         if len(pool) > self._params.neighbours:
+            # least: (n,), the similarity of the last neighbour that counts; ties with it stay
             least = np.partition(closeness, -self._params.neighbours, axis=1)[:, -self._params.neighbours]
             # for a matrix of this size `np.where` takes a tenth of the time of assignment by mask
             closeness = np.where(closeness < least[:, None], 0.0, closeness)

@@ -60,10 +60,12 @@ def read_tensors(file: Path) -> Tensors:
     found = {}
     for name, about in header.items():
         begin, end = about.get("data_offsets", (0, 0))
+        # Positions 0, 1, 2 … are stored by some versions of transformers; they are no weights.
         if name == "__metadata__" or name.endswith("position_ids"):
             continue
         if about["dtype"] not in ("F32", "F16"):
             raise ValueError(f"{name} holds {about['dtype']}; accepted: floating-point numbers of 32 or 16 bits")
+        # A view of the mapped file, little-endian; astype copies it into memory in the byte order of the machine.
         raw = content[8 + length + begin : 8 + length + end].view("<f4" if about["dtype"] == "F32" else "<f2")
         found[name.removeprefix("bert.")] = raw.reshape(about["shape"]).astype(np.float32)
     return found
@@ -76,6 +78,7 @@ def _states(ids: list[int], tensors: Tensors, config: Mapping[str, Any]) -> Vect
     norm = partial(_normalised, tensors=tensors, epsilon=config["layer_norm_eps"])
     part = "embeddings."
     states = tensors[f"{part}word_embeddings.weight"][ids] + tensors[f"{part}position_embeddings.weight"][: len(ids)]
+    # Row 0 of the token types: a single text has no second segment.
     states = norm(states + tensors[f"{part}token_type_embeddings.weight"][0], f"{part}LayerNorm")
     for number in range(config["num_hidden_layers"]):
         part = f"encoder.layer.{number}."
@@ -94,6 +97,7 @@ def _linear(states: Vectors, name: str, tensors: Tensors) -> Vectors:
 
 def _attention(states: Vectors, name: str, tensors: Tensors, heads: int) -> Vectors:
     def of_heads(part: str) -> Vectors:
+        # (tokens, dimensions) to (heads, tokens, dimensions / heads).
         return _linear(states, name + part, tensors).reshape(len(states), heads, -1).swapaxes(0, 1)
 
     # Vaswani et al. 2017: softmax(Q·Kᵀ / √d)·V per head; query, key, value: (heads, tokens, d)
@@ -101,6 +105,7 @@ def _attention(states: Vectors, name: str, tensors: Tensors, heads: int) -> Vect
     scores = query @ key.swapaxes(1, 2) / np.float32(np.sqrt(query.shape[2]))
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))  # (heads, tokens, tokens); max avoids overflow
     weights /= weights.sum(axis=2, keepdims=True)
+    # Back to (tokens, dimensions), with the heads side by side.
     attended: Vectors = (weights @ value).swapaxes(0, 1).reshape(len(states), -1)
     return attended
 
@@ -108,6 +113,7 @@ def _attention(states: Vectors, name: str, tensors: Tensors, heads: int) -> Vect
 def _normalised(states: Vectors, name: str, *, tensors: Tensors, epsilon: float) -> Vectors:
     # LayerNorm (Ba et al. 2016): (x - mean) / sqrt(variance + ε) · weight + bias, per token.
     centred = states - states.mean(axis=1, keepdims=True)
+    # The variance divides by n, not by n - 1, as LayerNorm does.
     deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(epsilon))
     normalised: Vectors = centred / deviation * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
     return normalised
@@ -116,9 +122,12 @@ def _normalised(states: Vectors, name: str, *, tensors: Tensors, epsilon: float)
 def _gelu(x: Vectors) -> Vectors:
     """Return x · Φ(x), with the error function of Abramowitz and Stegun 7.1.26, accurate to 1.5e-7."""
     size = np.abs(x) * np.float32(np.sqrt(0.5))
+    # t = 1 / (1 + p·z) with z = |x| / √2; the five factors are a5 to a1, so that Horner's scheme sums a1·t + … +
+    # a5·t⁵.
     t = 1.0 / (1.0 + np.float32(0.3275911) * size)
     series = np.zeros_like(t)
     for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series = (series + np.float32(factor)) * t
     half: Vectors = 0.5 * series * np.exp(-size * size)  # half the complement of the error function
+    # half = Φ(-|x|), and Φ(x) = 1 - Φ(-x): one series serves both signs.
     return x * np.where(x >= 0, 1.0 - half, half)

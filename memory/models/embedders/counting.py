@@ -48,6 +48,7 @@ _KINDS = {
     "beyond": _Kind(r".", 6.0),
 }
 """The kinds, in matching order."""
+# Alternatives are tried from left to right at each position: an earlier kind wins, however short its match.
 _PIECES = re.compile("|".join(f"(?P<{name}>{kind.pattern})" for name, kind in _KINDS.items()), re.DOTALL)
 
 
@@ -55,6 +56,7 @@ def estimated_tokens(text: str) -> int:
     """Return the estimated number of tokens of a text, in time linear in its length."""
     total = 0.0
     for piece in _PIECES.finditer(text):
+        # lastgroup is the kind: the patterns have no named groups.
         kind = _KINDS[str(piece.lastgroup)]
         total += kind.tokens
         if kind.further:
@@ -87,6 +89,7 @@ def _pieces(text: str) -> Iterator[str]:
     text."""
     start = 0
     while len(text) - start > COUNTED_AT_ONCE:
+        # Only in the second half of the piece, so that a blank near its start makes no tiny one.
         blank = text.rfind(" ", start + COUNTED_AT_ONCE // 2, start + COUNTED_AT_ONCE)
         end = blank if blank >= 0 else start + COUNTED_AT_ONCE
         yield text[start:end]

@@ -48,6 +48,8 @@ class EncoderEmbedder(BesideTokens):
         super().__init__(tokens)
         self._encoder = encoder
         self._given = query_prompt, document_prompt
+        # Order of locks: `_opening` before `_turn`. `_opening` is re-entrant, since reading the dimensions loads the
+        # model.
         self._turn, self._opening = threading.Lock(), threading.RLock()
         self._loaded = threading.Event()
         self._settled: tuple[str, Prompts] | None = None
@@ -69,6 +71,8 @@ class EncoderEmbedder(BesideTokens):
         """The length of a vector; reading it loads the model."""
         known = self._dimensions
         if known is None:
+            # Checked twice: the first look needs no lock, and the second one finds what another thread has set
+            # meanwhile.
             with opening(), self._opening:
                 known = self._dimensions = self._dimensions or len(self._unit("dimensions"))
         return known
@@ -83,6 +87,7 @@ class EncoderEmbedder(BesideTokens):
 
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a query, shape (dimensions,); zeros for a blank one."""
+        # A copy: callers may write into the vector, and the cached one is shared.
         return self._query(own(text)).copy()
 
     def _encoded_query(self, text: str) -> Vectors:
@@ -90,6 +95,7 @@ class EncoderEmbedder(BesideTokens):
 
     def _unit(self, text: str) -> Vectors:
         self._load()
+        # Normalised in float64; only the result is rounded to float32.
         vector = self._guarded(lambda: np.asarray(self._encoder.encode(text), np.float64))
         length = np.sqrt(np.square(vector).sum())
         if vector.ndim != 1 or not np.isfinite(length) or not length:
@@ -108,6 +114,7 @@ class EncoderEmbedder(BesideTokens):
     def _read(self) -> tuple[str, Prompts]:
         known = self._guarded(self._encoder.prompts)
         query, document = (read if given is None else given for given, read in zip(self._given, known, strict=True))
+        # The query prompt is left out: stored vectors do not depend on it.
         whole = sha256(f"{self._guarded(self._encoder.fingerprint)} {document}".encode()).hexdigest()
         return f"{self._encoder.name}-{whole[:12]}", Prompts(query, document)
 

@@ -95,6 +95,7 @@ class MergeTable:
             array("I", pairs),
             array("I", map(ranked.__getitem__, pairs)),
             merged,
+            # ids of the bytes 0 to 255, by byte value.
             array("H", known_bytes),
         )
         tokens = len({*vocabulary, *(token["content"] for token in added)})
@@ -102,6 +103,7 @@ class MergeTable:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
+        # Format: one line of JSON (byte order, sizes), then the six arrays one after the other without padding.
         """Read a table that `to_bytes` wrote. Raises ValueError, TypeError, KeyError or IndexError for other data."""
         end = data.index(b"\n")
         header = json.loads(data[:end])
@@ -133,6 +135,7 @@ class MergeTable:
         if max(map(len, pieces), default=0) > LONGEST_PIECE:
             return None
         try:
+            # Ids of a piece are never an empty tuple, so `or` calls `_piece` only for pieces that are not cached.
             numbers = [number for piece in pieces for number in self._known.get(piece) or self._piece(piece)]
         except UnicodeEncodeError:  # a lone surrogate, which the library does not accept either
             return None
@@ -159,9 +162,11 @@ class MergeTable:
         # ranks[i] belongs to the pair (numbers[i], numbers[i + 1]); a merge only changes its neighbours.
         ranks = [self._rank(*pair) for pair in pairwise(numbers)]
         while ranks and (lowest := min(ranks)) != _NEVER:
+            # index finds the leftmost of equal ranks, as byte-pair encoding requires.
             at = ranks.index(lowest)
             numbers[at : at + 2] = [self._merged[lowest]]
             del ranks[at]
+            # The pair to the left now ends in the merged id, the one to the right begins with it.
             if at:
                 ranks[at - 1] = self._rank(numbers[at - 1], numbers[at])
             if at < len(ranks):

@@ -51,6 +51,7 @@ def facts_of(weights: Path, tokeniser: Path) -> ModelFacts:
     table = _table(read)
     # Cache only if the files did not change while they were read.
     if [_look(path) for path in files] == seen:
+        # Format: JSON of the file states, digest, table, with one line end between them.
         user_cache.keep(name, b"\n".join((looked, digest.encode(), table.to_bytes() if table else b"")))
     return ModelFacts(digest, table)
 
@@ -60,6 +61,7 @@ def _cached_facts(name: str, looked: bytes) -> ModelFacts | None:
     if found is None:
         return None
     try:
+        # At most two splits: the bytes of the table may contain line ends.
         files, digest, table = found.split(b"\n", 2)
         if files != looked:
             return None

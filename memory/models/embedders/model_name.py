@@ -49,6 +49,7 @@ def parse_model_name(setting: str, environ: Mapping[str, str]) -> ModelName:
     """
     if setting in ("", BUNDLED):
         return ModelName(BUNDLED)
+    # Order of preference: Voyage, OpenAI, bundled; an empty variable counts as no key.
     if setting == AUTOMATIC:
         if environ.get("VOYAGE_API_KEY"):
             return ModelName("voyage", "voyage-3.5")

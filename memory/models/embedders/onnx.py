@@ -37,6 +37,7 @@ class OnnxEncoder(TokenEncoder):
         return f"onnx-{self._folder.resolve().name}"
 
     def _files(self) -> Sequence[Path]:
+        # The weights of a large model are in further files whose names begin with that of the model.
         weights = sorted(path for path in self._file.parent.glob(f"{escape(self._file.name)}*") if path.is_file())
         return [*weights, self._folder / TOKENIZER]
 
@@ -62,6 +63,7 @@ class OnnxEncoder(TokenEncoder):
         def run(text: str) -> Vectors:
             encoding = tokenizer.encode(text)
             given = dict(zip(INPUTS, (encoding.ids, encoding.attention_mask, encoding.type_ids), strict=True))
+            # A batch of one: each input is (1, tokens).
             output = session.run(None, {name: np.array([given[name]], kind) for name, kind in kinds.items()})[0]
             if output.ndim not in (2, 3) or len(output) != 1:
                 raise ValueError(f"its first output has the shape {output.shape}; accepted: (1, tokens, n) or (1, n)")

@@ -118,6 +118,7 @@ class StaticEmbedder:
             return [np.array(encoding.ids, np.uint16) for encoding in _encoded(library.tokenizer, texts)]
         cut = [pieces.tokens(text) for text in texts]
         whole = _encoded(library.tokenizer, [text for text, tokens in zip(texts, cut, strict=True) if tokens is None])
+        # `whole` yields the encodings of the texts without pieces, in order; next() takes them one by one.
         return [np.array(next(whole).ids, np.uint16) if tokens is None else tokens for tokens in cut]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -134,6 +135,7 @@ class StaticEmbedder:
         many = len(texts) > 1
         for row, tokens in enumerate(texts):
             # equal results; the matrix of all weighted rows only pays off for many texts
+            # units (m, dimensions) times weights (m, 1), for the m tokens of the text with repeats.
             pooled[row] = _unit_sum(
                 rows.weighted.take(tokens, axis=0) if many else rows.units(tokens) * rows.weights(tokens)[:, None]
             )
@@ -162,6 +164,7 @@ class StaticEmbedder:
     def _known(self) -> ModelFacts:
         facts = self._facts
         if facts is None:
+            # Checked twice, the second time under the lock; the same in `_loaded` and `_read_tokeniser`.
             with opening(), self._lock:
                 facts = self._facts = self._facts or _facts(self._data())
         return facts
@@ -170,6 +173,8 @@ class StaticEmbedder:
         rows = self._rows
         if rows is None:
             with opening():
+                # Before the lock is taken: it may read the tokeniser, which takes the lock itself, and the lock is
+                # not re-entrant.
                 size = self._vocabulary_size()
                 with self._lock:
                     load = _bundled_rows if self._bundled else _load
@@ -240,15 +245,19 @@ def _load(folder: Path, tokens: int) -> TokenRows:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(size))
+        # Unpacking one element raises for a file with several tensors.
         (tensor,) = (entry for name, entry in header.items() if name != "__metadata__")
+        # Mapped, not read: pages of rows that no search needs never enter memory.
         vectors = np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
         if tensor["dtype"] != "F16" or vectors.shape != (tokens, DIMENSIONS):
             raise ValueError(f"unexpected tensor: {tensor}")
     except Exception as error:  # a damaged file can raise many types
         raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error}") from error
+    # Id minus the first ranked id is the frequency rank; special tokens and bytes count as the most frequent word.
     ranks = np.maximum(np.arange(len(vectors)) - _FIRST_RANKED_TOKEN, 1)
     probability = 1.0 / (ranks + _RANK_OFFSET)  # Zipf-Mandelbrot with exponent 1, normalised below
     probability /= probability.sum()
+    # a / (a + p) is computed in float64 and stored as float32, (tokens,).
     weights = (FREQUENT_TOKEN / (FREQUENT_TOKEN + probability)).astype(np.float32)
     return TokenRows(np.asarray(vectors), weights)
 

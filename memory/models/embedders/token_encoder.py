@@ -29,6 +29,7 @@ class TokenEncoder(ABC):
 
     def fingerprint(self) -> str:
         """Return a digest of weights and tokeniser, followed by maximum input and pooling."""
+        # Both enter the id of the model: with another limit or pooling the vectors differ.
         files = model_folder.digest(self._files())
         return f"{files} {model_folder.longest(self._folder)} {model_folder.pooling(self._folder)}"
 

@@ -29,6 +29,7 @@ class TokenRows:
         """
         self._stored = stored
         self._factors = factors
+        # Zero until `_there` says otherwise: (tokens, dimensions) float32.
         self._units: Vectors = _untouched(stored.size).reshape(stored.shape)
         self._weights = np.empty(len(stored), np.float32)
         self._there = np.zeros(len(stored), np.bool_)
@@ -55,6 +56,7 @@ class TokenRows:
         return weighted
 
     def _fill(self, tokens: Ids | Tokens) -> None:
+        # Indexing with token ids gives (n,) bool: which of them have no row yet.
         missing = tokens[~self._there[tokens]]
         if not len(missing):
             return
@@ -66,12 +68,14 @@ class TokenRows:
     def _made(self, tokens: NDArray[np.integer[Any]]) -> tuple[Vectors, NDArray[np.float32]]:
         # rows: (n, dimensions) float32; lengths: (n,); the tiny divisor keeps zero rows zero
         rows = self._stored[tokens].astype(np.float32)
+        # Row-wise sum of squares without a temporary (n, dimensions).
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return rows / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None], self._factors[tokens] * lengths
 
 
 def _untouched(count: int) -> NDArray[np.float32]:
     """Return an array whose untouched pages use no memory; `np.empty` would use huge pages of 2 MB."""
+    # Anonymous memory: the system gives zeros, page by page, at the first write.
     pages = mmap.mmap(-1, 4 * count)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         pages.madvise(mmap.MADV_NOHUGEPAGE)

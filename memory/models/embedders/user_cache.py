@@ -32,16 +32,19 @@ def load(name: str) -> bytes | None:
     """Return the data stored under a name, None if there is nothing usable."""
     with suppress(OSError, ValueError, RuntimeError):
         folder = _folder()
+        # lstat: a link in place of the folder is refused.
         if folder is None or not _is_ours(folder.lstat(), stat.S_IFDIR):
             return None
         descriptor = os.open(folder / (name + _ENDING), READING | NO_LINK)
         try:
+            # Checked on the open descriptor, so that the file cannot be exchanged between check and reading.
             if not _is_ours(os.fstat(descriptor), stat.S_IFREG):
                 return None
             found = content(descriptor, LARGEST)
         finally:
             os.close(descriptor)
         kept = memoryview(found)[_CHECKSUM:]
+        # Format: 32 bytes of SHA-256, then the data.
         return bytes(kept) if sha256(kept).digest() == found[:_CHECKSUM] else None
     return None
 
@@ -68,6 +71,7 @@ def keep(name: str, data: bytes) -> None:
             return
         temporary = folder / f"{secrets.token_hex(8)}.tmp"
         try:
+            # O_EXCL: a file that exists is never written to.
             descriptor = os.open(temporary, _WRITING, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(sha256(data).digest())
@@ -104,5 +108,6 @@ def _tidy(folder: Path) -> None:
         key=lambda path: path.lstat().st_mtime_ns,
         reverse=True,
     )
+    # Newest first, so the excess is the oldest. Another process may delete the same files: a missing one is no error.
     for path in files[MOST_FILES:]:
         path.unlink(missing_ok=True)

@@ -144,6 +144,7 @@ def count_rows(connection: apsw.Connection) -> dict[str, int]:
 def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
     """Copies the pages of the snapshot of the connection's transaction, regardless of concurrent writers."""
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    # `connection` is in a read transaction, so its pages stay the same and no step begins the copy again
     with closing(apsw.Connection(str(partial))) as copy, copy.backup("main", connection, "main") as backup:
         while not backup.done:
             backup.step(PAGES)
@@ -157,6 +158,7 @@ def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: 
     memories = [row for row in below if not chosen or row in set(chosen)]
     passages = "SELECT id FROM chunks WHERE memory_id IN (SELECT value FROM carray(?))"
     chunks = [row for (row,) in rows(connection, passages, (integers(memories),))]
+    # ids map to themselves: the copy has those of the store
     ids = {MEMORIES: dict(zip(memories, memories, strict=True)), CHUNKS: dict(zip(chunks, chunks, strict=True))}
     with Database.open(partial) as copy:
         with copy.write() as txn:

@@ -129,6 +129,7 @@ class Folder:
         """
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
+            # the lock ends with the descriptor, also when the process is killed
             lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, FOR_THE_OWNER)
         except OSError as error:
             raise SpeckitError("E062", f"nothing can be written to {self.path}: {error.strerror}") from error

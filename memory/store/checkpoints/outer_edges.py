@@ -33,6 +33,7 @@ def keep(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> 
 
 
 def _leading_out(source: apsw.Connection, memories: Sequence[int]) -> list[tuple[Any, ...]]:
+    # <> is an exclusive or: exactly one end is among the memories
     return rows(
         source,
         "SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said "

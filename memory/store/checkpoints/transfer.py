@@ -44,6 +44,7 @@ def within(folder: str) -> tuple[str, tuple[str, ...]]:
     """SQL condition and parameters for the memories of a folder and its subfolders ("" for all)."""
     if not folder:
         return "1", ()
+    # substr, since the name of a folder may hold the signs of LIKE
     return "(folder = ?1 OR substr(folder, 1, length(?1) + 1) = ?1 || '/')", (folder,)
 
 

@@ -45,6 +45,8 @@ class EvaluationFile:
         self.path = path
         self._create = create
         self._busy_timeout_ms = busy_timeout_ms
+        # Held for a whole transaction, so that a process has one at a time; reentrant, since `_transaction` calls
+        # `open`.
         self._guard = RLock()
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None

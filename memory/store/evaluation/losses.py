@@ -15,6 +15,7 @@ _FREED = 256
 """Maximum number of pages returned to the file system in one transaction."""
 _HOUR = 3600
 
+# The three counts and the deletion select the same rows: the oldest by (at, number), from the index queries_by_time.
 _COUNT_PAIRS = """
 INSERT INTO pruned SELECT c.pipeline, v.pipeline, v.mode, count(*), max(q.at)
 FROM queries q JOIN answers v ON v.query = q.number JOIN pairs p ON p.answer = v.number

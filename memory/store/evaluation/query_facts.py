@@ -137,6 +137,7 @@ def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> 
 
 def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
     """The grades of a judgement list by pair; the latest label of each pair counts."""
+    # dict() keeps the last of equal pairs, hence the order by time
     return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
 
 

@@ -88,6 +88,8 @@ class Database:
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
+        # `_guard` is for the list of connections; `_writing` is held for a whole write, one at a time in this
+        # process.
         self._guard = threading.Lock()
         self._writing = threading.Lock()
         self._connections: list[tuple[threading.Thread, apsw.Connection]] = []

@@ -116,6 +116,7 @@ def prepare(
     identity = connection.pragma("application_id")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     connection.execute("COMMIT")
+    # 0 without a table is a new file
     if identity != kind.application_id and (identity or tables):
         raise SpeckitError("E024", f"{path} is a SQLite file of another program")
     todo = migrations.pending(connection, kind.steps)

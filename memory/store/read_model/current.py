@@ -36,7 +36,10 @@ class ReadModel:
         self._database = database
         self._models = models
         self._beside = BackgroundBuilder(database)
+        # published by one assignment: queries read it without a lock
         self._snapshot: Snapshot | None = None
+        # One refresh at a time. Taken with a read transaction open, never inside a write transaction: `reading`
+        # raises there.
         self._refreshing = threading.Lock()
 
     @contextmanager

@@ -168,6 +168,7 @@ class SqlCausalGraph:
     def seen_from(self, columns: Columns) -> SqlCausalGraph:
         """The same edges as part of another snapshot; cached results are kept."""
         twin = SqlCausalGraph(self._database, self._moment, columns)
+        # The dictionaries are shared: a result that one of the twins finds is known to all of them.
         twin._degrees = self._degrees
         twin._regions = self._regions
         twin._sources = self._sources
@@ -227,6 +228,7 @@ class SqlCausalGraph:
                 sources = _by_target(rows(connection, _EDGES, (relation,)))
                 if is_of_it:
                     self._sources[relation] = sources
+        # (edges, 2) int64, by source, then target; the reshape keeps two columns where there is no edge
         table = np.array(
             sorted((source, target) for target in memories for source in sources.get(target, ())), np.int64
         ).reshape(-1, 2)

@@ -26,6 +26,8 @@ MOST_LINKS = 500
 
 # {out} and {into} are 1 where links are followed from their source and from their target. step = 2 * hop, plus 1 where
 # the link was followed from its target: min(step) keeps the shortest way to each link and its direction.
+# MATERIALIZED, since two SELECTs read `distance`; CROSS JOIN keeps the order: memories first, then their edges by
+# index.
 _WALK = """
 WITH RECURSIVE
 reach (id, hop) AS (

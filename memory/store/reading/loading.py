@@ -40,6 +40,7 @@ def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | N
     """Chunk ids ascending and the memory of each, without their texts."""
     # In this order a covering index serves the query, and the long rows of the table stay unread.
     found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal").fetchall()
+    # the reshape keeps two columns where there is no row
     pairs = np.array(found, np.int64).reshape(-1, 2)
     pairs = pairs[np.argsort(pairs[:, 0])]
     return pairs[:, 0].copy(), pairs[:, 1].copy()

@@ -20,6 +20,7 @@ MOST_HOPS = 10
 
 # ?1 seeds, ?2 hops. Edges are followed from either end.
 # Rows are the edges of the memories reached: (seed, near memory, far memory, distance of the near one, edge, …).
+# CROSS JOIN keeps the order of the join: memories first, then their edges by an index.
 _WALK = """
 WITH RECURSIVE
 reach (seed, id, hop) AS (

@@ -36,6 +36,7 @@ SYNCED = 64 << 20
 """Bytes written between two fsyncs, so that the last one is as short for a large file as for a small one."""
 READ_ONLY = 0o400
 """Mode of a finished file: copying a backup over it fails or replaces the file instead of changing it."""
+# length of the table, and its SHA-256
 _FOOT = 8 + 32
 
 Array = NDArray[Any]
@@ -68,6 +69,7 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        # after `finish` there is no file of this name any more
         self._unfinished.unlink(missing_ok=True)
 
     def add(self, name: str, array: Array) -> None:
@@ -84,11 +86,13 @@ class Writer:
             blocks: Consecutive parts along the first axis.
             shape: Shape of one row; () for a one-dimensional array.
         """
+        # kind.str names the byte order in the table: '<f4', '|u1'
         kind = np.dtype(dtype).newbyteorder("<")
         # Pad to the alignment, so that arrays can be used in place.
         self._file.write(bytes(-self._file.tell() % ALIGNMENT))
         offset, checksum, count = self._file.tell(), 0, 0
         for block in blocks:
+            # the checksum of an array is that of its blocks, continued
             part = _bytes(np.ascontiguousarray(block, kind))
             checksum = crc32(part, checksum)
             count += len(block)
@@ -151,8 +155,10 @@ class Container:
         if found[: len(MAGIC)] != MAGIC:
             raise TornError("its header is not that of a segment of this version")
         # The table is found from the end, since its size is only known after writing the arrays.
+        # foot: length of the table, 8 bytes little-endian, then SHA-256, 32 bytes
         foot = bytes(found[-_FOOT:])
         length = int.from_bytes(foot[:8], "little")
+        # checked before slicing: a greater length would make the start of the slice negative
         if length > size - _FOOT - len(MAGIC):
             raise TornError("it is truncated")
         table = found[size - _FOOT - length : size - _FOOT]
@@ -171,6 +177,7 @@ class Container:
     def array(self, name: str) -> Array:
         """An array by name. Raises KeyError for an unknown name."""
         entry = self._entries[name]
+        # a view: np.ndarray raises if the bytes do not suffice, and keeps them alive
         return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), self._bytes, entry["offset"])
 
     def unchanged(self) -> bool:
@@ -194,4 +201,5 @@ def _for_the_owner(name: str, flags: int) -> int:
 
 
 def _bytes(array: Array) -> memoryview:
+    # flat bytes of the array; no copy, because arrays in a file are contiguous
     return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")

@@ -35,6 +35,7 @@ MAX_COPIED = 64 << 20
 POLL_SECONDS = 0.2
 """Interval between checks of the leases: how long a writing program waits, plus the time for copying."""
 
+# of <sys/mman.h>; the module `mmap` does not export it
 _MAP_FIXED = 0x10
 
 
@@ -79,6 +80,7 @@ class StableMapping(mmap.mmap):
         try:
             try:
                 with tempfile.TemporaryFile(dir=self._path.parent) as copy:
+                    # a mapping stays valid after its descriptor is closed
                     self._map(copy.fileno())
             except OSError:
                 copied = os.memfd_create("segment")
@@ -95,6 +97,7 @@ class StableMapping(mmap.mmap):
         import ctypes
 
         done, size = 0, len(self)
+        # sendfile copies within the kernel, and may copy less than it was given
         while done < size:
             count = os.sendfile(copy, self._descriptor, done, size - done)
             if not count:

@@ -23,6 +23,7 @@ def _bit_of_byte() -> NDArray[np.uint32]:
     that every character has one bit regardless of its number of bytes."""
     bits = np.full(256, 1 << 29, np.uint32)
     bits[128:] = 1 << 30
+    # both cases of a letter share a bit; digits share three: 0–3, 4–6 and 7–9
     for place in range(26):
         bits[[ord("a") + place, ord("A") + place]] = 1 << place
     for digit in range(10):
@@ -42,11 +43,13 @@ class NearTerms:
 
     def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.integer[Any]]) -> None:
         """Take the UTF-8 bytes of all terms, concatenated, and the end of each."""
+        # _letters: (terms,) uint32, bits of `_BIT_OF_BYTE`; _lengths: (terms,) uint8, in characters
         self._letters = np.zeros(len(ends), np.uint32)
         self._lengths = np.zeros(len(ends), np.uint8)
         for first in range(0, len(ends), TOGETHER):
             part = slice(first, first + TOGETHER)
             begin = int(ends[first - 1]) if first else 0
+            # before, after: (part,) start and end of each term within `said`
             after = ends[part] - begin
             before = np.concatenate([[0], after[:-1]])
             said = text[begin : begin + int(after[-1])]

@@ -32,6 +32,7 @@ FEWEST = 100
 
 _read: dict[Path, tuple[FileStat, str]] = {}
 """The last file of each folder that this process has read completely, with its metadata and digest."""
+# guards `_read`: held for a look-up, never while a file is read
 _guard = Lock()
 
 

@@ -100,5 +100,6 @@ def write_buckets(writer: Writer, name: str, hashes: NDArray[np.uint32]) -> None
     bucket = hashes & np.uint32(count - 1)
     # Stable: numbers ascend within a bucket.
     order = np.argsort(bucket, kind="stable")
+    # .buckets: (count + 1,) uint32, its last element the number of terms; .hashed: (terms,) uint32
     writer.add(f"{name}.buckets", np.searchsorted(bucket[order], np.arange(count + 1)).astype(np.uint32))
     writer.add(f"{name}.hashed", order.astype(np.uint32))

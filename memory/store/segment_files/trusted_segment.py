@@ -98,8 +98,10 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
     None when the log of changes does not reach back that far, or belongs to another history.
     """
     first, last = changes.ends(connection)
+    # an empty log: only a segment that was written before any change is up to date
     if first is None:
         return None if segment.sequence else 0
+    # sequence = first - 1: the log begins right after the segment, and has no token of it to compare
     if not first - 1 <= segment.sequence <= last:
         return None
     # The log still has the segment's last change: its token must be the same.
@@ -113,6 +115,7 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
 def catch_up_cost(connection: apsw.Connection, segment: TrustedSegment) -> int:
     """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
     and each added or removed link counts for two memories."""
+    # one pass over the entries after the segment, a range of the primary key
     found = value(
         connection,
         "SELECT count(*) FILTER (WHERE kind IN ('put', 'delete')) + count(*) FILTER (WHERE kind = 'attributes') / ? "

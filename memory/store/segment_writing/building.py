@@ -86,6 +86,7 @@ def _built(
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
     with Writer(path, pause) as writer:
+        # the sorted parts, the vectors, and the lists of vectors
         total = len(_PARTS) + 2
         for done, write in enumerate(_PARTS):
             progress(done, total)

@@ -35,6 +35,7 @@ def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
             stretches.append(spill.put(column))
         for folder, key in zip(texts[LABELS.index("folder")], texts[LABELS.index("key")], strict=True):
             names.add((natural(folder, key),))
+    # every column has an extra last place, that of unknown ids: UNKNOWN, NONE or NaN
     memories = np.concatenate(ids)
     writer.add("memories.ids", np.append(memories, UNKNOWN))
     for name, runs in labels.items():
@@ -52,6 +53,7 @@ def _write_order(writer: Writer, names: Runs, count: int) -> None:
     names.number_terms()
     # rank[place]: index in `order`, counted from 1; the extra last place, that of unknown ids, has rank 0
     rank = np.concatenate([*names.codes(), np.array([-1], np.int32)]) + 1
+    # order: (count + 2,) int32, with UNKNOWN before the first memory and after the last
     order = np.full(count + 2, UNKNOWN, np.int32)
     order[rank[:-1]] = np.arange(count)
     writer.add("reading.order", order)

@@ -72,7 +72,9 @@ class Runs:
         self._begin()
 
     def _begin(self) -> None:
+        # an unseen term gets the next number
         self._numbering: defaultdict[str, int] = defaultdict(count().__next__)
+        # array("q") takes 8 bytes per token, a list of ints several times as much
         self._flat = array("q")
         self._lengths = array("q")
 
@@ -85,6 +87,7 @@ class Runs:
 
     def _end_run(self) -> None:
         put = self._spill.put
+        # by code point, which is the byte order of UTF-8
         terms = sorted(self._numbering)
         number = np.empty(len(terms), np.int64)
         # From numbers in order of first occurrence to numbers in byte order, as `TermTable` needs.
@@ -92,6 +95,7 @@ class Runs:
         encoded = [term.encode() for term in terms]
         text = put(np.frombuffer(b"".join(encoded), np.uint8))
         ends = put(np.cumsum([len(each) for each in encoded], dtype=np.int64))
+        # codes: (tokens,) int64, the term of each token, row after row; row: (tokens,), its row
         codes = number[np.frombuffer(self._flat, np.int64)]
         sizes = np.array(self._lengths, np.int32)
         self._begin()
@@ -99,6 +103,7 @@ class Runs:
         row = np.repeat(np.arange(height), sizes)
         places = None
         if self.ordered:
+            # position = index of the token + a gap for each earlier row of the run + the positions of earlier runs
             order = np.argsort(codes, kind="stable")
             places = put((order + row[order] + self._places).astype(np.int32))
             del order
@@ -109,6 +114,7 @@ class Runs:
         codes.sort()
         begins = np.flatnonzero(np.diff(codes, prepend=-1))
         frequency = put(np.diff(begins, append=length).astype(np.float32))
+        # code, rows: (postings,), by term, then row
         code, rows = np.divmod(codes[begins], max(height, 1))
         del codes, row, begins
         self._runs.append(
@@ -121,6 +127,7 @@ class Runs:
                 rows=put((rows + self._height).astype(np.int32)),
                 frequency=frequency,
                 places=places,
+                # by row; stable, so the terms of a row still ascend
                 row_codes=put(code[np.argsort(rows, kind="stable")].astype(np.int32)),
             )
         )
@@ -154,6 +161,7 @@ class Runs:
         if self._lengths:
             self._end_run()
         numbers = [np.empty(run.terms, np.int32) for run in self._runs]
+        # filled[i]: number of terms of run i that are numbered
         filled = [0] * len(numbers)
         last, known = None, 0
         for term, run in self._merged_terms():
@@ -234,6 +242,7 @@ class Runs:
         """The elements of all runs, by term, then run; `counts`: elements per term of each run, `total`: their sum."""
         terms_before = [0] * len(counts)
         elements_before = [0] * len(counts)
+        # a span at a time, so that about `TOKENS` elements are in memory
         for _, last in _spans(total):
             parts, terms = [], []
             for run, (number, of_run, stretch) in enumerate(zip(self._numbers, counts, stretches, strict=True)):

@@ -42,6 +42,7 @@ class Spill:
         self._pause()
         # Reads move the file position: always seek before writing.
         self._file.seek(self._end)
+        # native byte order: no other process reads the file
         self._file.write(np.ascontiguousarray(array).data)
         stretch = Stretch(self._end, array.dtype, len(array))
         self._end += array.nbytes

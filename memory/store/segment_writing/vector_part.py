@@ -29,6 +29,8 @@ def write(connection: apsw.Connection, writer: Writer) -> str | None:
     size = vectors.dimensions(connection)
     writer.stream("vector.rows", np.float32, _rows(connection, chunks), (size,))
     # The same derived arrays as `VectorMatrix._take`, so that opening a segment computes nothing.
+    # memories: (distinct,) ascending; slots: (rows,) index in it; by_memory: (rows,) row numbers by memory, then
+    # chunk
     memories, slots = np.unique(parents, return_inverse=True)
     by_memory = np.lexsort((chunks, parents))
     writer.add("vector.chunks", chunks)
@@ -47,6 +49,7 @@ def _rows(connection: apsw.Connection, chunks: Ids) -> Iterator[Vectors]:
 
 
 def _write_tokens(connection: apsw.Connection, writer: Writer) -> None:
+    # WIDTH: bytes of a stored token number, 2 or 4, little-endian
     kind = np.dtype(np.uint32 if get_meta(connection, token_sets.WIDTH) == "4" else np.uint16)
     ids, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     frequencies = np.empty(0, np.int64)

@@ -15,6 +15,7 @@ from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.pipeline.ports import Ids
 
 _FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts ORDER BY memory_id"
+# in the order of the unique index (memory_id, ordinal): no sort
 _BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
 
 
@@ -67,6 +68,7 @@ def _ids(connection: apsw.Connection, sql: str) -> Ids:
 
 def _aligned(ids: Ids, rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """For each id, its rows without the id column; ids and rows are ascending."""
+    # a merge join: both sides ascend, and rows of ids that are not in the list are skipped
     row = next(rows, None)
     for id_ in ids.tolist():
         held = []

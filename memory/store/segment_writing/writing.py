@@ -68,6 +68,7 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
     """
     folder = shelf.folder_of(database.path)
     # Never wait: a segment is not urgent.
+    # Order of locks: `_one` (within the process), the lock file (over all processes), SQLite's write lock.
     if not _one.acquire(blocking=False):
         return None
     try:
@@ -127,6 +128,7 @@ def _write_segment(database: Database, folder: Path, build: Build) -> TrustedSeg
     _require_room(database, folder)
     path = folder / f"{secrets.token_hex(8)}.seg"
     try:
+        # one snapshot for both: `last` is the last change in the file
         with database.snapshot_read() as connection:
             last = trusted_segment.last_change(connection)
             built = build(connection, path)

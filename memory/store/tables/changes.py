@@ -25,6 +25,7 @@ was written. Uses of memories are logged too, so that a few hundred searches wou
 
 # Per memory, the last write or deletion decides what must be reread, since a deleted memory may be put again under its
 # id. Bare columns next to max() come from the row with the maximum (SQLite, "Bare columns in an aggregate query").
+# `seq` is the rowid: only the entries after it are read, and their groups are sorted in a temporary tree.
 _CONTENT = """
 SELECT memory_id, kind, max(CASE kind WHEN 'attributes' THEN 0 ELSE seq END) FROM changes
 WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
@@ -34,6 +35,8 @@ SEGMENT = "segment"
 """Key in `meta` of the segment that the store trusts: see `segment_files.trusted_segment`."""
 
 # Deletes one range at the start of the log. An entry in `meta` that is not valid JSON counts as no segment.
+# Keeps the last :kept entries and those from the segment's own on, whose token proves that it is of this history, but
+# never more than :most.
 _FORGET = """
 DELETE FROM changes WHERE seq <= (
     SELECT max(last - :most, min(last - :kept, coalesce(segment - 1, last))) FROM (
@@ -87,6 +90,7 @@ def since(connection: apsw.Connection, seq: int) -> Log | None:
     Each memory has at most one entry of put and delete (the last one), or of attributes if only these changed. An entry
     `edges` comes before it, also if a deleted memory was put again; a deleted memory has none.
     """
+    # from `seq` itself: without a row, the log is empty or of another history
     found = rows(connection, "SELECT seq, memory_id, kind FROM changes WHERE seq >= ? ORDER BY seq", (seq,))
     if not found:
         return (0, []) if seq == 0 and latest(connection) == 0 else None

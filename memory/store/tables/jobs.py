@@ -37,6 +37,7 @@ def take(txn: Transaction, holder: str, now: float) -> bool:
 
     A lease that ends more than `LEASE_SECONDS` from now was taken before the clock was set back, and is ignored.
     """
+    # a single statement, which returns no row if another holder has the lease
     taken = txn.connection.execute(
         "INSERT INTO job_lease (one, holder, until) VALUES (1, ?1, ?2 + ?3) ON CONFLICT DO UPDATE "
         # own lease, expired lease, or one from before the clock was set back

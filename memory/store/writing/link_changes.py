@@ -263,6 +263,7 @@ def _declare(
                 key, relation, reverse, {name}
             ):
                 _forget_declaration(txn, memory, name, relation, reverse)
+        # (memory_id, ordinal) is the primary key: the new declaration comes last
         txn.connection.execute(
             "INSERT INTO declared_links (memory_id, ordinal, relation, target, strength, evidence, reverse, target_id) "
             "SELECT ?1, coalesce(max(ordinal), -1) + 1, ?2, ?3, ?4, ?5, ?6, ?7 FROM declared_links "

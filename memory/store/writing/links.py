@@ -71,6 +71,7 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
     if left_out is not None:
         declared = {triple for triple, said in around.declared.items() if not said.evidence.startswith(MENTION)}
         left_out += sorted(declared - wanted.keys())
+    # edges, their history and the log of changes together, or none of them
     with txn.part():
         connection.executemany("DELETE FROM causal_edges WHERE id = ?", [(existing[triple].id,) for triple in gone])
         connection.executemany(
@@ -111,6 +112,7 @@ def _around_changes(txn: Transaction) -> Neighbourhood:
 def _around(connection: Connection) -> Neighbourhood:
     """The edges around the memories in `changed_links`; the strongest declaration of each edge counts, and declarations
     of manual edges are ignored."""
+    # each half of the OR has an index, for outgoing and for incoming edges
     existing = {
         (source, target, relation): StoredEdge(edge_id, DeclaredEdge(said, evidence), created_by, strength)
         for edge_id, source, target, relation, strength, said, evidence, created_by in rows(
@@ -159,6 +161,7 @@ def _within_limit(connection: Connection, around: Neighbourhood) -> dict[Triple,
 
 def _degrees(connection: Connection, memories: Iterable[int]) -> Counter[int]:
     """The number of edges of each memory."""
+    # two counts instead of an OR, each from an index
     found = rows(
         connection,
         "SELECT value, (SELECT count(*) FROM causal_edges WHERE source_id = value) + "

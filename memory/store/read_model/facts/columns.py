@@ -181,6 +181,7 @@ class Columns:
 
         Deprecated memories and those that expired before `now` are never admitted (features C6, F7).
         """
+        # the end of deprecated memories is -inf, so that no time admits them
         admitted: Mask = self._numbers[_ENDS][:-1] >= now
         if wanted.folder:
             admitted &= self._label("folder").where(_within((wanted.folder,)))
@@ -206,6 +207,7 @@ class Columns:
         """Ids of all admitted memories with a known creation time, by that time, then by id."""
         made = self._numbers[_place("created_at", NUMBERS)][:-1]
         known = np.flatnonzero(np.isfinite(made))
+        # stable: ids ascend, so memories of the same time are in order of id
         ids: Ids = self._known[known[np.argsort(made[known], kind="stable")]]
         return ids if scope.complete else ids[scope.admits(ids)]
 

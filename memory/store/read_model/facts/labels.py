@@ -34,6 +34,7 @@ class Labels:
     def __init__(self, terms: Terms, codes: NDArray[np.int32], added: dict[str, int] | None = None) -> None:
         """`codes` holds the number of each value, -1 at the last place; `added` numbers values not in `terms`."""
         self._terms = terms
+        # (memories + 1,) int32, the number of the value at each place
         self._codes = codes
         self._added = added or {}
         self._late = tuple(self._added)
@@ -56,6 +57,7 @@ class Labels:
         """The value at each place."""
         codes = self._codes[places]
         if len(self._terms) <= _FEW:
+            # NONE is -1, so it reads the last value, the empty one
             named: Texts = self._all()[codes]
             return named
         found = np.empty(len(codes), np.object_)
@@ -69,6 +71,7 @@ class Labels:
         """Where the values at two arrays of places are equal and not empty."""
         one = self._codes[first]
         empty = self._number("")
+        # NONE equals nothing, not even itself: two unknown ids have no value in common
         same: NDArray[np.bool_] = (one == self._codes[second]) & (one != NONE)
         return same if empty is None else same & (one != empty)
 
@@ -104,6 +107,7 @@ class Labels:
             if number is None:
                 number = self._terms.get(value)
             if number is None:
+                # numbers continue after those of `terms`, which may be in a file and stay the same
                 number = added[value] = len(self._terms) + len(added)
             numbers.append(number)
         return np.array(numbers, np.int32)

@@ -57,11 +57,13 @@ class ReadingOrder(NamedTuple):
         # Renumber: down by the removed places before each, then up by the new ones inserted up to it.
         moved = kept - np.searchsorted(drop, kept)
         moved = moved + np.searchsorted(at, moved, "right")
+        # the i-th new memory moves up by the i that are inserted before it
         arrived = at + np.arange(len(at))
         return self._of(np.insert(moved, np.array(points, np.int64)[ranked], arrived[ranked]).astype(np.int32))
 
     @classmethod
     def _of(cls, places: NDArray[np.int32]) -> Self:
+        # the last element stays 0: an unknown id, at place -1, is before the first memory
         rank = np.zeros(len(places) + 1, np.int32)
         rank[places] = np.arange(1, len(places) + 1)
         return cls(np.concatenate([[_NO_PLACE], places, [_NO_PLACE]]).astype(np.int32), rank)
@@ -69,6 +71,7 @@ class ReadingOrder(NamedTuple):
 
 def natural(folder: str, key: str) -> str:
     """The sort key of a memory of this folder and key."""
+    # \0 sorts before every character of a name: a folder comes before those whose names it begins
     return f"{folder}\0{_by_value(key)}\0{key}"
 
 

@@ -78,6 +78,7 @@ class TriggerIndex:
         # Only phrases that begin with the word at this position are compared.
         for position, piece in borders.items():
             for phrase in beginning[piece]:
+                # a phrase has to end at a border as well
                 if normalised.startswith(phrase, position) and position + len(phrase) in borders:
                     for memory, weight, expires_at in chain(self._triggers.get(phrase, ()), self._of_base(phrase)):
                         if expires_at is None or expires_at >= now:

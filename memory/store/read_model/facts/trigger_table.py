@@ -25,6 +25,7 @@ class TriggerTable:
 
     def __init__(self, segment: Container) -> None:
         """Read the triggers of this segment."""
+        # one row per trigger: memory id, weight, and the time of expiry or NaN
         self._memories, self._weights, self._ends = (
             segment.array(f"trigger.{name}") for name in ("memories", "weights", "ends")
         )

@@ -32,6 +32,8 @@ class BackgroundBuilder:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._stopped = threading.Event()
+        # `_reading` is held during a block of `reading`; `_stop` takes it to wait for the end of that block.
+        # `_starting` guards `_thread`.
         self._reading = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -41,6 +43,7 @@ class BackgroundBuilder:
         with self._starting:
             if self._stopped.is_set() or self.busy:
                 return False
+            # once, with the first thread
             if self._thread is None:
                 self._database.before_closing(self._stop)
             self._thread = threading.Thread(target=self._run, args=(work,), name="read-model builder", daemon=True)

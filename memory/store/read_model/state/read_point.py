@@ -56,6 +56,8 @@ class ReadPoint:
         Inside `ReadModel.reading` it always is. Raises RuntimeError inside a write transaction.
         """
         with committed_read(self._database) as connection:
+            # Nothing of these kinds changed up to `_until`. A read that sees less is compared from the last change
+            # that it sees, but never from before `_sequence`.
             # None if the log no longer reaches back: then nothing is known about the changes since.
             log = changes.since(connection, min(self._until, max(self._sequence, changes.latest(connection))))
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])

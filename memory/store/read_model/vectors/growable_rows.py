@@ -42,6 +42,7 @@ class GrowableArray:
             room = GrowableArray(self._base)
             room._late = np.empty((needed + needed // 4 + SPARE, *rows.shape[1:]), kind)
             room._late[:begin] = self._late[:begin]
+        # a state never reads past its own rows, so those appended here are invisible to the others
         room._late[begin:needed] = rows
         room._taken = needed
         return room

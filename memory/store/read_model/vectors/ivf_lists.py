@@ -88,6 +88,7 @@ class InvertedLists:
         if self.failure:
             raise RuntimeError(self.failure)
         wanted = faiss.SearchParametersIVF(nprobe=self._probes)
+        # similarities, rows: (1, count), most similar first
         similarities, rows = self._index.search(direction.astype(np.float32)[None], count, params=wanted)
         found: Ids = rows[0]
         if found[-1] < 0:  # faiss fills up with -1 when the lists hold fewer rows
@@ -103,6 +104,7 @@ class InvertedLists:
 
             # No copy: the index refers to the mapped bytes, which `self._stored` keeps alive.
             index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(self._stored), self._stored.size))
+            # trained: (2 * dimensions,), the minimum of each component, then its range
             _, ranges = np.split(faiss.vector_to_array(index.sq.trained).astype(np.float64), 2)
         except (ImportError, RuntimeError, AttributeError, ValueError) as error:
             self._failure = f"the index of vectors cannot be read: {error}"

@@ -139,6 +139,7 @@ class VectorMatrix:
         direction = self.direction(query) if limit > 0 else None
         if direction is None:
             return nothing()
+        # rough: (rows,) float32; leaders, owners: one element per row, or one per memory
         rough = self._rough(direction.astype(np.float32), scope)
         # The first pass only finds a bound that enough rows reach. Every row within the margin of it is computed again,
         # so that no rounding error of the first pass can cost a row its rank.
@@ -243,6 +244,8 @@ class VectorMatrix:
 
     def _margin(self) -> float:
         """Twice the largest rounding error of a single-precision product of unit vectors plus that of `DECIMALS`."""
+        # A dot product of d terms errs by at most d u / (1 - d u) |x| |y|, u = eps / 2 (Higham, Accuracy and
+        # Stability of Numerical Algorithms, section 3.1); both vectors have length 1.
         return 2 * (self.dimensions * float(np.finfo(np.float32).eps) + 10.0**-DECIMALS)
 
     def _exact(self, direction: Column, rows: NDArray[np.intp]) -> Column:

@@ -153,6 +153,7 @@ class SnapshotVectors:
             yield connection if is_of_it else None
 
     def _loaded(self) -> VectorMatrix | ListedMatrix:
+        # `_held` is assigned once, complete: only the second test needs the lock
         if self._held is not None:
             return self._held[1]
         with opening(), self._loading:

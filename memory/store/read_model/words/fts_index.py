@@ -124,6 +124,7 @@ class FileWords:
 
     def word(self, part: Part, term: str) -> Word | PostingsIndex:
         """The positions of a word; an index of the state that this thread sees when that is another one."""
+        # Without the lock: `_known` gains entries or is replaced as a whole, and a Word keeps its positions.
         found = self._known.get(term)
         if found is not None:
             return found[part]
@@ -146,6 +147,7 @@ class FileWords:
         return found[part]
 
     def _placed(self, memories: Ids, fields: Ids, offsets: Ids) -> dict[Part, Places]:
+        # memories, fields, offsets: (occurrences,) int64, one element for each occurrence of the word
         rows = self._columns.places(memories).astype(np.int64)
         # position = row (high 32 bits) | token number (low 32 bits)
         packed = rows << ROW | offsets

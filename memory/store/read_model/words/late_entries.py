@@ -56,6 +56,7 @@ class LateEntries(NamedTuple):
 
     def followed_by(self, later: LateEntries) -> LateEntries:
         """Both merged into one; the rows of `later` are higher."""
+        # the terms of `self` keep their numbers
         numbering: defaultdict[str, int] = defaultdict(count(len(self.codes)).__next__, self.codes)
         number = np.array([numbering[term] for term in later.codes], np.int64)
         codes = np.concatenate([self.code_of_each(), number[later.code_of_each()]])
@@ -78,6 +79,7 @@ class LateEntries(NamedTuple):
 
     @classmethod
     def _ordered(cls, codes: Mapping[str, int], code_of_each: Integers, every: Postings, entries: int) -> Self:
+        # code_of_each: (postings,) ascending, so bisection finds where each term begins
         return cls(codes, np.searchsorted(code_of_each, np.arange(len(codes) + 1)).tolist(), every, entries)
 
 

@@ -115,6 +115,8 @@ class SnapshotLexicon:
         # Of this and earlier states. A lost update between threads only makes the file answer a little longer.
         self._places_read = 0
         self._words: AbstractSet[str] | None = None
+        # Order of locks: `_loading` before `_keeping`. `_loading` is held while an index is opened, `_keeping` only
+        # to read or change `_bags`.
         self._loading = threading.Lock()
         self._bags: dict[BagParameters, WordBags] = {}
         self._keeping = threading.Lock()
@@ -193,6 +195,7 @@ class SnapshotLexicon:
             if any(self._indexes.get(part) is not index for part, index in indexes.items()):
                 return laid_out  # an index belongs to another state, or was replaced by a built one
             kept = self._bags.setdefault(setting, laid_out)
+            # a hit is inserted again, so the first entry is the one used least recently
             while len(self._bags) > MOST_BAGS:
                 del self._bags[next(iter(self._bags))]
         return kept

@@ -31,6 +31,7 @@ class WordOrder:
         self._first: Places = np.cumsum(sizes) - sizes + rows
         # Stable: the positions of each term ascend and can be searched by bisection.
         order = np.argsort(codes, kind="stable")
+        # (tokens,): the row of each token, which is the number of gaps before it
         gaps = np.repeat(rows, sizes)
         self._places: NDArray[np.int32] = (order + gaps[order]).astype(np.int32)
         self._starts: Places = np.append(0, np.cumsum(np.bincount(codes, minlength=terms)))

@@ -86,6 +86,7 @@ def record(
     )
     if undoes is not None:
         txn.connection.execute("UPDATE edge_history SET undone_by = ? WHERE id = ?", (number, undoes))
+    # AUTOINCREMENT: ids only grow, so the lowest are the oldest
     txn.connection.execute("DELETE FROM edge_history WHERE id <= ?", (number - MOST_KEPT,))
     return number
 
@@ -110,6 +111,7 @@ def changes(
         undoable: Only changes that were not undone and undo no other change.
         limit: Maximum number of changes; negative for no limit.
     """
+    # One statement for all filters. It reads backwards from the last id, over at most `MOST_KEPT` rows.
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM edge_history WHERE (?1 IS NULL OR source_id = ?1 OR target_id = ?1) "

@@ -17,6 +17,8 @@ SELECT session, memory_id, :now FROM working_memory
 WHERE memory_id IN (SELECT value FROM carray(:used)) AND last_focused > :since AND last_focused <= :now
 """
 # An edge counts as used when one of its ends was used now, and both within `LIFE` by one session.
+# Each half of the OR has an index, the unique one that begins with source_id and causal_edges_by_target; the second
+# user of a session is found by the primary key (session, memory_id).
 _TOGETHER = """
 INSERT INTO edge_uses (edge_id, times, last_used)
 SELECT e.id, 1, :now FROM causal_edges e
@@ -36,6 +38,7 @@ def note_used(txn: Transaction, memories: Collection[int], now: float) -> None:
     if not memories:
         return
     facts = {"used": integers(sorted(memories)), "now": now, "since": now - LIFE}
+    # in this order: the second statement reads the uses that the first stores
     txn.connection.execute(_USED, facts)
     txn.connection.execute(_TOGETHER, facts)
 

@@ -193,6 +193,7 @@ def edge_between(connection: apsw.Connection, source_id: int, target_id: int, re
 
 def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None = None) -> list[Edge]:
     """The edges of one origin, by id: all of them, or those of a memory."""
+    # no index begins with `created_by`: this reads the whole table
     found = rows(
         connection,
         f"{_EDGE} WHERE created_by = ?1 AND (?2 IS NULL OR source_id = ?2 OR target_id = ?2) ORDER BY id",
@@ -203,6 +204,7 @@ def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None
 
 def degree(connection: apsw.Connection, memory_id: int) -> int:
     """Number of edges of a memory, incoming and outgoing."""
+    # each half of the OR has an index, for outgoing and for incoming edges
     number: int = value(
         connection, "SELECT count(*) FROM causal_edges WHERE source_id = ?1 OR target_id = ?1", (memory_id,)
     )

@@ -54,6 +54,7 @@ def names(connection: apsw.Connection) -> int:
 
 def unread(connection: apsw.Connection, limit: int) -> list[Unread]:
     """The first `limit` memories to scan, by id, with their texts."""
+    # the inner SELECT chooses the memories before any body is read
     found = rows(
         connection,
         "SELECT id, content_hash, title, body FROM texts JOIN "
@@ -82,6 +83,8 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
 
 def shared_entities(connection: apsw.Connection, most: int) -> list[EntityRow]:
     """Entities mentioned by 2 to `most` present memories, one row per memory: by holders, name, memory."""
+    # `holders` must count present memories only, so both sides read `held`; memory_entities_by_entity has it in
+    # groups
     found = rows(
         connection,
         f"WITH held AS (SELECT * FROM memory_entities WHERE {present('memory_id')}) "

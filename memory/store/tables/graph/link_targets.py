@@ -132,6 +132,7 @@ def find_targets(txn: Transaction) -> None:
     ):
         former.setdefault(name, {})[key] = memory_id
     changed: list[tuple[int | None, int, int]] = []
+    # by memory with the primary key, by name with declared_links_by_name
     for memory_id, ordinal, target, name, before, document in rows(
         connection,
         "SELECT memory_id, ordinal, target, target_name, target_id, key FROM declared_links "

@@ -92,6 +92,7 @@ def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
 
 def members(connection: apsw.Connection, memory: int, limit: int) -> list[int]:
     """The `limit` highest ranked other members of a memory's community, ties by key; none for a memory without rank."""
+    # graph_ranks_by_community has the members in order of rank: only ties are sorted by key
     found = rows(
         connection,
         "SELECT r.memory_id FROM graph_ranks r JOIN memories m ON m.id = r.memory_id "

@@ -30,6 +30,7 @@ PRESENT = present("memories.id")
 
 def begin(txn: Transaction, memories: Sequence[int], now: float) -> list[int]:
     """Marks memories as absent from `now` on; returns those that were not absent before. The caller logs the change."""
+    # two statements: RETURNING tells which memories were not absent before, and only their expiry is replaced
     begun = rows(
         txn.connection,
         "INSERT INTO absences SELECT id, ?2, expires_at FROM memories WHERE id IN (SELECT value FROM carray(?1)) "
@@ -43,6 +44,7 @@ def begin(txn: Transaction, memories: Sequence[int], now: float) -> list[int]:
 
 def end(txn: Transaction, memories: Sequence[int]) -> list[int]:
     """Marks absent memories among these as present; returns them. The caller logs the change."""
+    # RETURNING has the columns in the order in which the UPDATE binds them
     ended = rows(
         txn.connection,
         "DELETE FROM absences WHERE memory_id IN (SELECT value FROM carray(?)) RETURNING expires_at, memory_id",

@@ -42,6 +42,7 @@ def archive(txn: Transaction, memories: Sequence[int], reason: Reason, now: floa
         reason: "unused", or "expired" for memories that have expired, which keep their `expires_at`.
         now: The time of archival, in epoch seconds.
     """
+    # the expiry is saved here before the UPDATE below replaces it
     txn.connection.executemany(
         "INSERT OR REPLACE INTO archivals (memory_id, reason, archived_at, expired_at) "
         "SELECT id, ?2, ?3, expires_at FROM memories WHERE id = ?1",

@@ -61,6 +61,7 @@ class Judgement(NamedTuple):
 _MEMORY = "confidence, validation_count, stability, difficulty, last_review, review_count"
 _BEFORE = "confidence_before, validations_before, stability_before, difficulty_before, reviewed_before, reviews_before"
 _AFTER = "confidence, validations, stability, difficulty, reviewed, reviews"
+# The table is STRICT: values of another type are found in a damaged file only.
 _NUMBERS = " AND ".join(
     f"typeof({column}) = '{kind}'"
     for column, kind in zip(

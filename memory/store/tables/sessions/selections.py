@@ -77,6 +77,7 @@ def seen(connection: apsw.Connection) -> SelectionCount:
 
 def phrases_of(connection: apsw.Connection, memory: int) -> dict[str, str]:
     """The normalised phrases of a memory, each with "authored", "learned" or "unlearned"."""
+    # dict() keeps the last of equal phrases: authored before learned before unlearned, since column 2 descends
     found = rows(
         connection,
         "SELECT normalised, 'unlearned' FROM unlearned WHERE memory_id = ?1 UNION ALL "

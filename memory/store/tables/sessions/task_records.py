@@ -76,6 +76,7 @@ def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> li
 def latest(connection: apsw.Connection, folder: str, session: str) -> TaskRecord | None:
     """The last updated record of a folder and its subfolders ("" for all folders), with records of this session first;
     None if there is none."""
+    # with a slash at its end, `a` has `a/b` below it and not `ab`; substr, since a name may hold the signs of LIKE
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM task_records "

@@ -150,6 +150,7 @@ def working_memory_of(connection: apsw.Connection, session: str, since: float, u
     Returns:
         The memories, by attention descending, then the latest focus.
     """
+    # attention as of `event_counter`; the difference of the counters is the number of events since
     found = rows(
         connection,
         "SELECT w.memory_id, w.attention, coalesce(s.events, w.event_counter) - w.event_counter, w.last_focused, "

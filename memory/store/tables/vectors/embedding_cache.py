@@ -23,6 +23,7 @@ def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) 
 
     An entry of a damaged file that is neither a unit vector nor a zero vector counts as missing.
     """
+    # one search of the primary key (model_id, content_hash) per hash
     found = rows(
         connection,
         "SELECT content_hash, vector FROM embedding_cache "
@@ -76,5 +77,6 @@ def touch(txn: Transaction, model_id: str, hashes: Collection[str], now: float) 
 
 def evict(txn: Transaction, older_than: float) -> int:
     """Deletes the entries last used before this time (epoch seconds); returns their number."""
+    # a range of the index embedding_cache_by_use
     txn.connection.execute("DELETE FROM embedding_cache WHERE last_used_at < ?", (older_than,))
     return txn.connection.changes()

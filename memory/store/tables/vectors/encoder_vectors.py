@@ -34,6 +34,7 @@ WITH texts (id, memory, key) AS (
     FROM chunks c JOIN memories m ON m.id = c.memory_id WHERE m.chunk_count > {SHORT}
 )
 """
+# one search of the primary key (model_id, content_hash) per text
 _MADE = "SELECT 1 FROM embedding_cache e WHERE e.model_id = :model AND e.content_hash = texts.key"
 _WAITING = f"FROM texts WHERE NOT EXISTS ({_MADE} AND e.last_used_at >= :since)"
 # Ids of memories and of passages share one sequence; UNION merges a single passage with its memory.

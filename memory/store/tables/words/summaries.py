@@ -40,6 +40,7 @@ def count_outdated(connection: apsw.Connection) -> int:
 
 def unread(connection: apsw.Connection, limit: int, characters: int) -> list[SummaryCandidate]:
     """The first `limit` memories without a summary, by id, with the first `characters` of their texts."""
+    # the inner SELECT chooses the memories before any body is read
     found = rows(
         connection,
         "SELECT id, content_hash, title, substr(body, 1, ?2) FROM texts JOIN "
