@@ -175,7 +175,7 @@ def test_an_evaluation_without_values_of_single_queries_is_refused_with_what_to_
     with EvaluationDatabase.open(workspace / ".speckit" / "memory.evaluation.db") as database:
         database.keep(stored)
     error = gate(workspace, mixed, "--pipeline", "bm25", "--against", stored.id, "--json").refused("E030")
-    assert "was kept by `judgements` and has no values of single queries" in error["message"]
+    assert "was kept by `judgements` and has no per-query values to pair with" in error["message"]
 
 
 def test_a_revision_brings_the_files_that_its_pipeline_extends(workspace: Path, mixed: Path) -> None:
@@ -285,7 +285,7 @@ def test_in_a_fresh_workspace_good_enough_cannot_be_told_yet(workspace: Path) ->
     ran = run(workspace, "gate", "--own", "--good-enough", "--json")
     assert (ran.status, ran.json["verdict"]) == (3, "unknown"), ran.out + ran.err
     assert [one["verdict"] for one in ran.json["criteria"]] == ["go", "n/a", "not yet"]
-    assert "some must be older" in ran.json["criteria"][2]["missing"]
+    assert "some must ask for older ones" in ran.json["criteria"][2]["missing"]
 
 
 def test_a_changed_value_is_compared_with_the_pipeline_as_it_is(tmp_path: Path, mixed: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_flag_is_compared_with_the_pipeline_in_use_and_that_is_evidence_for_it
     flags.write_text(f"flags:\n  {flag}: {{state: shadow, was: dark_run}}\n  SPECKIT_MMR: {{state: dark_run}}\n")
     said = gate(workspace, mixed, "--against", "default", "--queries", "3", SPECKIT_DB="memory.db")
     assert f"flag {flag} (shadow) no-go by {compared['id']}: nDCG@10 better" in " ".join(said.out.split())
-    assert "flag SPECKIT_MMR (dark_run) not yet: nothing is measured" in said.out
+    assert "flag SPECKIT_MMR (dark_run) not yet: no comparison of the pipeline in use without and" in said.out
     # of the two pipelines in question, only too small
     assert refused.status == 2
     assert "queries" in refused.json["error"]["message"]

@@ -392,6 +392,6 @@ def test_the_queries_that_differ_most_stand_in_the_order_of_the_figure_beside_th
     assert [(float(rbo), query) for query, rbo, _ in told] == shown[:3]
     assert "The queries that differ most" not in written
     assert "The queries that differ most, by rank-biased overlap, lowest first:" in printed
-    drawn = re.findall(r'<summary>query <code>([0-9a-f]{16})</code>, .*?class="rbo">([01]\.\d{3})<', page, re.DOTALL)
+    drawn = re.findall(r'<summary>query <code>([0-9a-f]{16})</code> .*?class="rbo">([01]\.\d{3})<', page, re.DOTALL)
     assert [(float(rbo), query) for query, rbo in drawn] == shown
     assert "Ordered by rank-biased overlap, lowest first." in page
