@@ -155,7 +155,11 @@ def _show(saved: SaveResult, as_json: bool) -> None:
         click.echo(wrap_text(f"verdict: {describe_verdict(saved.verdict)}"))
     for line in link_lines(saved):
         click.echo(wrap_text(line))
-    if asked := question(saved, f"speckit-memory save {shlex.quote(saved.key)} --supersedes KEY"):
+    option = f"--supersedes {shlex.quote(saved.verdict.key)}" if saved.verdict else ""
+    # the document of a dry run of a text does not exist
+    dry = saved.outcome == "dry_run"
+    again = f"the same command with {option}" if dry else f"speckit-memory save {shlex.quote(saved.key)} {option}"
+    if asked := question(saved, again):
         click.echo(wrap_text(asked))
     for problem in saved.problems:
         click.echo(wrap_text(f"{problem.code} {problem.where or saved.key}: {problem.message}"))

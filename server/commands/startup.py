@@ -10,15 +10,13 @@ from speckit_memory.config.workspace.settings import BY_CALL, CONFIG_FILE, FLAGS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import require_file, store_is_there
 from speckit_memory.server.console.arguments.options import Common
-from speckit_memory.server.console.environment import flags_of_extensions
 
 
 def check_configuration(common: Common, root: Path | None = None) -> None:
     """Raises SpeckitError for an invalid store file, `.speckit/config.yaml`, or pipeline given by options.
 
-    The workspace is the one of the options, or `root`. Whether the pipeline's steps exist is only checked by the
-    warm-up, as it needs their modules. If a pipeline or flags set by files or the environment are unusable, the shipped
-    ones are used instead.
+    The workspace is the one of the options, or `root`. If a pipeline or flags set by files or the environment are
+    unusable, the shipped ones are used instead.
     """
     config = settings(common.db, common.pipeline, root)
     if store_is_there(config.db):
@@ -32,10 +30,8 @@ def check_configuration(common: Common, root: Path | None = None) -> None:
     # shipped presets are tested with the package; checking one would only cost start-up time
     if config.pipeline in presets() and not common.overrides and not lexists(config.root / FLAGS_FILE):
         return
-    from speckit_memory.pipeline.configuration.loading import load
+    # imports every component: a server without such options starts before that
+    from speckit_memory.engine.pipelines.pipelines import check
 
-    problems = load(
-        config.pipeline, config.environ_of_root, common.overrides, lambda: flags_of_extensions(config.environ)
-    ).problems
-    if problems:
+    if problems := check(config.pipeline, config.environ_of_root, common.overrides):
         raise SpeckitError.of(problems)

@@ -222,7 +222,9 @@ def test_a_contradiction_is_told_where_the_texts_are_less_alike_and_nothing_is_m
         ],
     )
     assert "it seems to contradict memories/queue-of-jobs.md" in " ".join(saved.out.split())
-    assert "Does it replace memories/queue-of-jobs.md? Then save again with supersedes" in " ".join(saved.out.split())
+    said = " ".join(saved.out.split())
+    assert "Does it replace memories/queue-of-jobs.md? Then save again with supersedes" in said
+    assert "--supersedes memories/queue-of-jobs.md" in said
     assert links(workspace) == []
 
 

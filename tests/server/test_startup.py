@@ -150,6 +150,9 @@ def test_the_store_is_loaded_soon_after_the_first_answer(workspace: Path) -> Non
     [
         (["--pipeline", "defualt"], "E121"),
         (["--pipeline", "broken.yaml"], "E115"),
+        (["--pipeline", "values.yaml"], "E118"),
+        (["--set", "bm25.limt=3"], "E118"),
+        (["--set", "bm25.b=7"], "E118"),
         (["--db", "text.db"], "E024"),
         (["--db", "."], "E014"),
     ],
@@ -158,6 +161,9 @@ def test_a_server_with_a_configuration_that_cannot_work_does_not_start(
     tmp_path: Path, arguments: list[str], code: str
 ) -> None:
     (tmp_path / "broken.yaml").write_text("pipeline: mine\nfusoin: []\n")
+    (tmp_path / "values.yaml").write_text(
+        "pipeline: mine\ncandidates: {channels: {change: [{id: bm25, limit: many}]}}\n"
+    )
     (tmp_path / "text.db").write_bytes(b"this is no database at all" * 50)
     ran = call(tmp_path, ["serve", *arguments])
     assert (ran.status, ran.out) == (2, "")

@@ -599,7 +599,7 @@ CODES: dict[str, Code] = {
         "invalid step parameter",
         "configuration",
         "high",
-        "The parameter is not accepted by the component.",
+        "The component does not accept this parameter or this value.",
         ("correct the value", "see `speckit-memory pipeline schema`"),
         True,
     ),
