@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 
 import numpy as np
 
 from speckit_memory.evaluation.experiments.experiment_report import Agreements, Estimate, QueryContrast
-from speckit_memory.evaluation.statistics.agreement import Agreement, agree
+from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
 from speckit_memory.pipeline.ports import Column
@@ -22,19 +23,21 @@ _STEP = 0.001
 """The rounding step for many live queries; the interval is widened by half of it at each end."""
 
 
-def contrast(pair: RecordedPair) -> QueryContrast:
-    """A pair with the agreement of its two answers."""
-    return QueryContrast(pair, agree(_ranking(pair.control), _ranking(pair.variant.answer)))
+def contrasts(pairs: Sequence[RecordedPair]) -> list[QueryContrast]:
+    """The pairs, each with the agreement of its two answers."""
+    rankings = ((_ranking(pair.control), _ranking(pair.variant.answer)) for pair in pairs)
+    return list(map(QueryContrast, pairs, agree_each(rankings)))
 
 
 def most_different(contrasts: Sequence[QueryContrast]) -> tuple[QueryContrast, ...]:
     """The ten queries that agree least by displayed rank-biased overlap; ties are sorted by id."""
-    order = sorted(contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
-    return tuple(order[:_DIFFERING])
+    return tuple(
+        nsmallest(_DIFFERING, contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
+    )
 
 
-def _ranking(answer: AnswerRecord) -> list[tuple[int, float]]:
-    return list(zip(answer.memories, answer.scores, strict=True))
+def _ranking(answer: AnswerRecord) -> Iterable[tuple[int, float]]:
+    return zip(answer.memories, answer.scores, strict=True)
 
 
 def agreements(found: Sequence[Agreement[int]]) -> Agreements:
