@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from speckit_memory.evaluation.experiments.experiment_agreement import agreements, contrasts, most_different
+from speckit_memory.evaluation.experiments.experiment_agreement import (
+    agreement_columns,
+    agreements,
+    contrasts,
+    most_different,
+)
 from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
@@ -61,6 +66,7 @@ def judge_experiment(
     both = answered_pairs(pairs)
     ranked = experiment.mode == "shadow"  # a dark run keeps no results, and interleaved answers are not the control's
     compared = contrasts(both) if ranked else []
+    agreed = agreement_columns(compared) if ranked else None
     differing = [one for one in compared if one.agreement.ordering_difference]
     apart, alike = questions = questions_of(compared)
     evidence = known_of(questions, judgements or {}, uses)
@@ -94,13 +100,13 @@ def judge_experiment(
         failures=dict(failures.most_common()),
         dropped=dict(experiment.dropped),
         pruned=experiment.pruned,
-        agreement=agreements([one.agreement for one in compared]) if ranked else None,
+        agreement=None if agreed is None else agreements(agreed),
         cost=cost(pairs, budget_ms=BUDGET_MS if experiment.control.budget_ms is None else experiment.control.budget_ms),
         steps=step_figures(both),
         quality=quality,
         duels=duels,
         feedback=feedback_counts(feedback, teams or {}),
-        segments=segments(both, compared, judgements or {}, variants=variants),
+        segments=segments(both, compared, agreed, judgements or {}, variants=variants),
         noise=noise_floor(noise),
         differing=most_different(differing),
         parted_at=dict(Counter(step for one in differing if (step := one.pair.variant.parted_at)).most_common()),

@@ -8,7 +8,7 @@ from heapq import nsmallest
 import numpy as np
 
 from speckit_memory.evaluation.experiments.experiment_report import Agreements, Estimate, QueryContrast
-from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each
+from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
 from speckit_memory.pipeline.ports import Column
@@ -40,24 +40,43 @@ def _ranking(answer: AnswerRecord) -> Iterable[tuple[int, float]]:
     return zip(answer.memories, answer.scores, strict=True)
 
 
-def agreements(found: Sequence[Agreement[int]]) -> Agreements:
+def agreement_columns(contrasts: Iterable[QueryContrast]) -> Column:
+    """float64[8, queries]: the figures of each query for `agreements`; NaN where there is no tau."""
+    figures = [
+        (
+            found.ordering_difference,
+            found.only_scores_differ,
+            found.common_rows,
+            found.shifted,
+            found.kendall_tau_b,
+            found.overlap_5,
+            found.overlap_10,
+            found.rbo,
+        )
+        for found in (one.agreement for one in contrasts)
+    ]
+    return np.array(figures, np.float64).reshape(-1, 8).T.copy()
+
+
+def agreements(columns: Column) -> Agreements:
     """Mean agreements over many queries, with anytime-valid intervals."""
-    common = sum(one.common_rows for one in found)
+    differences, only_scores, common, shifted = (int(counts.sum()) for counts in columns[:4])
+    tau, *shares = columns[4:]
+    overlap_5, overlap_10, rbo = (_estimate(column, 0.0) for column in shares)
     return Agreements(
-        queries=len(found),
-        ordering_differences=sum(one.ordering_difference for one in found),
-        only_scores=sum(one.only_scores_differ for one in found),
-        kendall_tau_b=_estimate((one.kendall_tau_b for one in found), -1.0),
-        overlap_5=_estimate((one.overlap_5 for one in found), 0.0),
-        overlap_10=_estimate((one.overlap_10 for one in found), 0.0),
-        rbo=_estimate((one.rbo for one in found), 0.0),
-        mean_shift=sum(one.shifted for one in found) / common if common else None,
+        queries=columns.shape[1],
+        ordering_differences=differences,
+        only_scores=only_scores,
+        kendall_tau_b=_estimate(tau[~np.isnan(tau)], -1.0),
+        overlap_5=overlap_5,
+        overlap_10=overlap_10,
+        rbo=rbo,
+        mean_shift=shifted / common if common else None,
     )
 
 
-def _estimate(values: Iterable[float | None], least: float) -> Estimate | None:
+def _estimate(column: Column, least: float) -> Estimate | None:
     """The mean of values in [`least`, 1] with its interval; None without a value."""
-    column = np.array([value for value in values if value is not None], np.float64)
     if not len(column):
         return None
     return Estimate(float(column.mean()), _anytime(column, least), len(column))

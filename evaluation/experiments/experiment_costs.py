@@ -57,9 +57,7 @@ def step_figures(pairs: Sequence[RecordedPair]) -> tuple[StepFigures, ...]:
     variant, shared = _by_step(pair.variant.answer for pair in pairs)
     steps = sorted(dict.fromkeys([*control, *variant]), key=lambda step: _STAGES.index(step[0]))
     return tuple(
-        StepFigures(
-            *step, *(_latency(np.hstack(times.get(step, [[]]))) for times in (control, variant)), shared.get(step, 0)
-        )
+        StepFigures(*step, _latency(control.get(step, ())), _latency(variant.get(step, ())), shared.get(step, 0))
         for step in steps
     )
 
@@ -83,14 +81,14 @@ def _verdict(interval: tuple[float, float] | None) -> LatencyVerdict:
     return "slower" if interval[0] > 0 else "faster"
 
 
-def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], list[Column]], dict[tuple[str, str], int]]:
+def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], Column], dict[tuple[str, str], int]]:
     times: dict[tuple[str, str], list[Column]] = {}
     shared: dict[tuple[str, str], int] = {}
     for layout, milliseconds in step_times(answer.steps for answer in answers):
         for (stage, step, _, was_shared), column in zip(layout, milliseconds.T, strict=True):
             times.setdefault((stage, step), []).append(column)
             shared[stage, step] = shared.get((stage, step), 0) + was_shared * len(column)
-    return times, shared
+    return {name: np.concatenate(columns) for name, columns in times.items()}, shared
 
 
 def _latency(milliseconds: Sequence[float] | Column) -> Latency | None:

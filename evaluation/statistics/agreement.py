@@ -14,6 +14,7 @@ from math import isclose
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column
 
@@ -26,6 +27,7 @@ which hold most answers, then carry 86 % of the weight (Webber et al. 2010, sect
 
 _NOISE = 1e-9
 """Relative tolerance for equal scores; the order of summation causes differences of this size."""
+_Counts = NDArray[np.intp]
 _AT_ONCE = 2**17
 """Number of ranks measured at once; in pairs of similar length, as all are padded to the longest ranking."""
 
@@ -174,12 +176,12 @@ def _measures(pairs: Sequence[tuple[Mapping[Id, float], Mapping[Id, float]]]) ->
     return zip(*(np.ravel(column).tolist() for column in columns), strict=True)
 
 
-def _of_row(table: Column, places: Column) -> Column:
+def _of_row(table: _Counts, places: _Counts) -> _Counts:
     """(n, 1): the value of each row of a table at its place."""
     return np.take_along_axis(table, places, axis=1)
 
 
-def _rank_biased_overlap(common: Column, shorter: Column, longer: Column) -> Column:
+def _rank_biased_overlap(common: _Counts, shorter: _Counts, longer: _Counts) -> Column:
     """(n, 1): extrapolated rank-biased overlap of rankings that may differ in length, in [0, 1].
 
     The agreement at each depth d is weighted by (1 - p) p^(d - 1); beyond the end of the rankings it is taken to stay
@@ -199,7 +201,9 @@ def _rank_biased_overlap(common: Column, shorter: Column, longer: Column) -> Col
     return np.where(shorter > 0, (1 - PERSISTENCE) / PERSISTENCE * total + agreed * last, 0.0)
 
 
-def _tau_b(after: Column, entered: Column, common: Column, control: Column, variant: Column) -> Column:
+def _tau_b(
+    after: _Counts, entered: NDArray[np.bool_], common: _Counts, control: _Counts, variant: _Counts
+) -> NDArray[np.object_]:
     """(n, 1): Kendall's tau-b over the rows of either ranking, None where one of them is empty.
 
     Only rows that a ranking lacks are tied: tau_b = (concordant - discordant) / sqrt(untied pairs of control * untied
@@ -225,9 +229,11 @@ def _tau_b(after: Column, entered: Column, common: Column, control: Column, vari
     # concordant - discordant: pairs untied in both are untied + others - every
     alike = untied + others - every - 2 * swapped
     known = (untied > 0) & (others > 0)
-    tau = np.clip(alike / np.sqrt(np.where(known, untied, 1)) / np.sqrt(np.where(known, others, 1)), -1.0, 1.0)
-    return np.where(known, tau, None)
+    tau: Column = np.clip(alike / np.sqrt(np.where(known, untied, 1)) / np.sqrt(np.where(known, others, 1)), -1.0, 1.0)
+    found = tau.astype(object)
+    found[~known] = None
+    return found
 
 
-def _pairs(count: Column) -> Column:
+def _pairs(count: _Counts) -> _Counts:
     return count * (count - 1) // 2

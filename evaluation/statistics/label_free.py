@@ -110,9 +110,11 @@ def _largest_gain(moves: Column) -> Column:
 def _best(moves: Column) -> Column:
     up = np.sort(np.maximum(moves, 0.0), axis=1)[:, : -_TEN - 1 : -1]
     # k equally relevant memories: the sum of the k largest moves by the ideal gain of k
-    return (np.cumsum(up, axis=1) / _IDEAL).max(axis=1, initial=0.0)
+    best: Column = (np.cumsum(up, axis=1) / _IDEAL).max(axis=1, initial=0.0)
+    return best
 
 
 def _largest_reciprocal(moves: Column) -> Column:
     """The largest differences in MRR@5: exactly one memory is relevant."""
-    return np.abs(moves).max(axis=1, initial=0.0)
+    largest: Column = np.abs(moves).max(axis=1, initial=0.0)
+    return largest
