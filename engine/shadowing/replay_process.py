@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from mmap import PAGESIZE
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -82,7 +82,7 @@ class ReplayProcess:
 
     def replay(self, seen: Observation) -> Replay:
         """Both answers to a recorded query. Raises ReplayProcessEnded, and SpeckitError for an unreadable store."""
-        self._send(json.dumps([asdict(seen.query), asdict(seen.control)]).encode())
+        self._send(json.dumps([asdict(seen.query), asdict(replace(seen.control, steps=()))]).encode())
         return _replay_of(self._received(ANSWER_SECONDS))
 
     def end(self) -> None:

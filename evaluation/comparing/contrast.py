@@ -11,7 +11,7 @@ import numpy as np
 from speckit_memory.evaluation.comparing.divergence import parted_at
 from speckit_memory.evaluation.datasets.trec import Ranking
 from speckit_memory.evaluation.measuring.measure import Answer
-from speckit_memory.evaluation.statistics.agreement import Agreement, agree
+from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
@@ -143,7 +143,7 @@ class PipelineContrast:
 
 def contrast(asked: Sequence[ContrastQuery], control: Side, variant: Side) -> PipelineContrast:
     """Compares two sides over the same queries."""
-    agreements = [agree(a, b) for a, b in zip(control.rankings, variant.rankings, strict=True)]
+    agreements = agree_each(zip(control.rankings, variant.rankings, strict=True))
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
     # Every difference is variant minus control, aligned with the queries: (n,) float64.

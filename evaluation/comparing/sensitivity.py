@@ -16,7 +16,7 @@ from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import Report
 from speckit_memory.evaluation.running.report import comparison_json
 from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.agreement import agree
+from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
 from speckit_memory.evaluation.statistics.sequential import mean_interval
 from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
@@ -205,7 +205,7 @@ def _point(
     present: bool,
     comparisons: tuple[Comparison, ...],
 ) -> Point:
-    agreements = [agree(one.ranking, other.ranking) for one, other in zip(before, after, strict=True)]
+    agreements = agree_each((one.ranking, other.ranking) for one, other in zip(before, after, strict=True))
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     # mean_interval takes (n,) float64 and gives both ends of the 95 % interval.
     metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}

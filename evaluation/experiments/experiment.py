@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from speckit_memory.evaluation.experiments.experiment_agreement import agreements, contrast, most_different
+from speckit_memory.evaluation.experiments.experiment_agreement import (
+    agreement_columns,
+    agreements,
+    contrasts,
+    most_different,
+)
 from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs, cost, noise_floor, step_figures
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements, answered_with, told_apart
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
@@ -60,15 +65,16 @@ def judge_experiment(
     """
     both = answered_pairs(pairs)
     ranked = experiment.mode == "shadow"  # a dark run keeps no results, and interleaved answers are not the control's
-    contrasts = [contrast(pair) for pair in both] if ranked else []
-    differing = [one for one in contrasts if one.agreement.ordering_difference]
-    evidence = known_of(contrasts, judgements or {}, uses)
+    compared = contrasts(both) if ranked else []
+    agreed = agreement_columns(compared) if ranked else None
+    differing = [one for one in compared if one.agreement.ordering_difference]
+    apart, alike = questions = questions_of(compared)
+    evidence = known_of(questions, judgements or {}, uses)
     quality = qualities(evidence, variants=variants)
     duels = judge_duels(teams or {}, uses, variants=variants, feedback=feedback)
-    apart, alike = questions_of(contrasts)
     # Bonferroni over the variants and metrics of the report
     alpha = ALPHA / (variants * len(COMPARED_METRICS))
-    bounds = label_free(apart, alike, alpha=alpha) if contrasts else ()
+    bounds = label_free(apart, alike, alpha=alpha) if compared else ()
     verdict: ExperimentVerdict
     verdict, needed = _verdict(bounds, quality)
     if bounds and not quality and verdict == "undecided":
@@ -89,18 +95,18 @@ def judge_experiment(
         last=experiment.last,
         queries=len(pairs),
         compared=len(both),
-        questions=len(distinct(both)),
+        questions=len(apart) + alike if ranked else len(distinct(both)),
         failed=failures.total(),
         failures=dict(failures.most_common()),
         dropped=dict(experiment.dropped),
         pruned=experiment.pruned,
-        agreement=agreements([one.agreement for one in contrasts]) if ranked else None,
+        agreement=None if agreed is None else agreements(agreed),
         cost=cost(pairs, budget_ms=BUDGET_MS if experiment.control.budget_ms is None else experiment.control.budget_ms),
         steps=step_figures(both),
         quality=quality,
         duels=duels,
         feedback=feedback_counts(feedback, teams or {}),
-        segments=segments(both, contrasts, judgements or {}, variants=variants),
+        segments=segments(both, compared, agreed, judgements or {}, variants=variants),
         noise=noise_floor(noise),
         differing=most_different(differing),
         parted_at=dict(Counter(step for one in differing if (step := one.pair.variant.parted_at)).most_common()),

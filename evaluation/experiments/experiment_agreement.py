@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 
 import numpy as np
 
 from speckit_memory.evaluation.experiments.experiment_report import Agreements, Estimate, QueryContrast
-from speckit_memory.evaluation.statistics.agreement import Agreement, agree
+from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
 from speckit_memory.pipeline.ports import Column
@@ -22,40 +23,60 @@ _STEP = 0.001
 """The rounding step for many live queries; the interval is widened by half of it at each end."""
 
 
-def contrast(pair: RecordedPair) -> QueryContrast:
-    """A pair with the agreement of its two answers."""
-    return QueryContrast(pair, agree(_ranking(pair.control), _ranking(pair.variant.answer)))
+def contrasts(pairs: Sequence[RecordedPair]) -> list[QueryContrast]:
+    """The pairs, each with the agreement of its two answers."""
+    rankings = ((_ranking(pair.control), _ranking(pair.variant.answer)) for pair in pairs)
+    return list(map(QueryContrast, pairs, agree_each(rankings)))
 
 
 def most_different(contrasts: Sequence[QueryContrast]) -> tuple[QueryContrast, ...]:
     """The ten queries that agree least by displayed rank-biased overlap; ties are sorted by id."""
-    order = sorted(contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
-    return tuple(order[:_DIFFERING])
-
-
-def _ranking(answer: AnswerRecord) -> list[tuple[int, float]]:
-    return list(zip(answer.memories, answer.scores, strict=True))
-
-
-def agreements(found: Sequence[Agreement[int]]) -> Agreements:
-    """Mean agreements over many queries, with anytime-valid intervals."""
-    common = sum(one.common_rows for one in found)
-    return Agreements(
-        queries=len(found),
-        ordering_differences=sum(one.ordering_difference for one in found),
-        only_scores=sum(one.only_scores_differ for one in found),
-        kendall_tau_b=_estimate((one.kendall_tau_b for one in found), -1.0),
-        overlap_5=_estimate((one.overlap_5 for one in found), 0.0),
-        overlap_10=_estimate((one.overlap_10 for one in found), 0.0),
-        rbo=_estimate((one.rbo for one in found), 0.0),
-        mean_shift=sum(one.shifted for one in found) / common if common else None,
+    return tuple(
+        nsmallest(_DIFFERING, contrasts, key=lambda one: (round(one.agreement.rbo, _SHOWN_DIGITS), one.pair.query.id))
     )
 
 
-def _estimate(values: Iterable[float | None], least: float) -> Estimate | None:
+def _ranking(answer: AnswerRecord) -> Iterable[tuple[int, float]]:
+    return zip(answer.memories, answer.scores, strict=True)
+
+
+def agreement_columns(contrasts: Iterable[QueryContrast]) -> Column:
+    """float64[8, queries]: the figures of each query for `agreements`; NaN where there is no tau."""
+    figures = [
+        (
+            found.ordering_difference,
+            found.only_scores_differ,
+            found.common_rows,
+            found.shifted,
+            found.kendall_tau_b,
+            found.overlap_5,
+            found.overlap_10,
+            found.rbo,
+        )
+        for found in (one.agreement for one in contrasts)
+    ]
+    return np.array(figures, np.float64).reshape(-1, 8).T.copy()
+
+
+def agreements(columns: Column) -> Agreements:
+    """Mean agreements over many queries, with anytime-valid intervals."""
+    differences, only_scores, common, shifted = (int(counts.sum()) for counts in columns[:4])
+    tau, *shares = columns[4:]
+    overlap_5, overlap_10, rbo = (_estimate(column, 0.0) for column in shares)
+    return Agreements(
+        queries=columns.shape[1],
+        ordering_differences=differences,
+        only_scores=only_scores,
+        kendall_tau_b=_estimate(tau[~np.isnan(tau)], -1.0),
+        overlap_5=overlap_5,
+        overlap_10=overlap_10,
+        rbo=rbo,
+        mean_shift=shifted / common if common else None,
+    )
+
+
+def _estimate(column: Column, least: float) -> Estimate | None:
     """The mean of values in [`least`, 1] with its interval; None without a value."""
-    # tau-b is None where one of the answers is empty: such queries are left out of its mean
-    column = np.array([value for value in values if value is not None], np.float64)
     if not len(column):
         return None
     return Estimate(float(column.mean()), _anytime(column, least), len(column))

@@ -14,7 +14,9 @@ from speckit_memory.evaluation.experiments.experiment_report import (
 )
 from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.sequential import median_interval
+from speckit_memory.memory.store.evaluation.packing import step_times
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, RecordedPair
+from speckit_memory.pipeline.ports import Column
 
 _STAGES = ("candidates", "fusion", "rerank", "annotate")
 
@@ -56,7 +58,7 @@ def step_figures(pairs: Sequence[RecordedPair]) -> tuple[StepFigures, ...]:
     # stable: within a stage, the steps of the control in their order, then those of the variant alone
     steps = sorted(dict.fromkeys([*control, *variant]), key=lambda step: _STAGES.index(step[0]))
     return tuple(
-        StepFigures(*step, _latency(control.get(step, [])), _latency(variant.get(step, [])), shared.get(step, 0))
+        StepFigures(*step, _latency(control.get(step, ())), _latency(variant.get(step, ())), shared.get(step, 0))
         for step in steps
     )
 
@@ -80,17 +82,15 @@ def _verdict(interval: tuple[float, float] | None) -> LatencyVerdict:
     return "slower" if interval[0] > 0 else "faster"
 
 
-def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], list[float]], dict[tuple[str, str], int]]:
-    times: dict[tuple[str, str], list[float]] = {}
+def _by_step(answers: Iterable[AnswerRecord]) -> tuple[dict[tuple[str, str], Column], dict[tuple[str, str], int]]:
+    times: dict[tuple[str, str], list[Column]] = {}
     shared: dict[tuple[str, str], int] = {}
-    for answer in answers:
-        for step in answer.steps:
-            name = (step.stage, step.step)
-            times.setdefault(name, []).append(step.ms)
-            shared[name] = shared.get(name, 0) + step.shared
-    # the median, because an interval of the mean needs an upper bound on the values, and times have none
-    return times, shared
+    for layout, milliseconds in step_times(answer.steps for answer in answers):
+        for (stage, step, _, was_shared), column in zip(layout, milliseconds.T, strict=True):
+            times.setdefault((stage, step), []).append(column)
+            shared[stage, step] = shared.get((stage, step), 0) + was_shared * len(column)
+    return {name: np.concatenate(columns) for name, columns in times.items()}, shared
 
 
-def _latency(milliseconds: Sequence[float]) -> Latency | None:
-    return Latency.of(milliseconds) if milliseconds else None
+def _latency(milliseconds: Sequence[float] | Column) -> Latency | None:
+    return Latency.of(milliseconds) if len(milliseconds) else None

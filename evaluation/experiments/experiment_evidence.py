@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,15 +30,15 @@ OPEN = 0.1
 
 
 class AnsweredQuery(NamedTuple):
-    """One question: the keys of both answers, best first, and the known grades.
+    """One question: the keys or ids of both answers, best first, and the known grades.
 
     `lot` is its place in the order of judging.
     """
 
     lot: bytes
-    control: Sequence[str]
-    variant: Sequence[str]
-    known: Mapping[str, float]
+    control: Sequence[Hashable]
+    variant: Sequence[Hashable]
+    known: Mapping[Any, float]
 
 
 class MetricEvidence(NamedTuple):
@@ -74,14 +75,12 @@ def answered_with(questions: Sequence[Sequence[RecordedPair]], judgements: Judge
     return [
         AnsweredQuery(
             lot(first.query.id, readable=bool(first.query.question)),
-            [str(memory) for memory in first.control.memories],
-            [str(memory) for memory in first.variant.answer.memories],
-            {
-                str(memory): grade
-                # grades from every repetition of the question count
-                for pair in (first, *again)
-                for memory, grade in judgements.get(pair.query.id, {}).items()
-            },
+            first.control.memories,
+            first.variant.answer.memories,
+            # grades from every repetition of the question count
+            dict(chain.from_iterable(judgements.get(pair.query.id, {}).items() for pair in (first, *again)))
+            if judgements
+            else {},
         )
         for first, *again in questions
     ]
@@ -159,7 +158,7 @@ def _differs(one: AnsweredQuery, metric: str) -> bool:
     return {*control} != {*variant} if metric == "Recall@20" else control != variant
 
 
-def _told_apart(one: AnsweredQuery, metric: str) -> set[str]:
+def _told_apart(one: AnsweredQuery, metric: str) -> set[Hashable]:
     """The documents whose judgements decide how two answers differ on a metric."""
     control, variant = one.control[: _DEPTH[metric]], one.variant[: _DEPTH[metric]]
     # a document among the first 20 of both adds the same to either recall
@@ -174,7 +173,7 @@ def _told_apart(one: AnsweredQuery, metric: str) -> set[str]:
     return {*control, *variant}
 
 
-def _to_first_relevant(keys: Sequence[str], known: Mapping[str, float]) -> Sequence[str]:
+def _to_first_relevant(keys: Sequence[Hashable], known: Mapping[Any, float]) -> Sequence[Hashable]:
     """The keys that decide a reciprocal rank: down to the first one known to be relevant."""
     return keys[: next((rank for rank, key in enumerate(keys, start=1) if known.get(key, 0.0) > 0), len(keys))]
 

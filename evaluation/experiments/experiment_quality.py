@@ -39,7 +39,7 @@ def grades_of_uses(uses: Sequence[UseRecord]) -> Judgements:
 
 
 def known_of(
-    contrasts: Sequence[QueryContrast],
+    questions: tuple[Sequence[Sequence[RecordedPair]], int],
     judgements: Judgements,
     uses: Sequence[UseRecord],
     metrics: Sequence[str] = COMPARED_METRICS,
@@ -47,12 +47,12 @@ def known_of(
     """The evidence from judgements and uses on all queries that both pipelines answered, metric by metric.
 
     Args:
-        contrasts: The compared answers.
+        questions: The questions whose answers differ, and the number of others (`questions_of`).
         judgements: Grades by query and memory.
         uses: Uses of served memories.
         metrics: The metrics to measure.
     """
-    differing, alike = questions_of(contrasts)
+    differing, alike = questions
     judged = metrics_with_evidence(answered_with(differing, judgements), "judgements", alike=alike, metrics=metrics)
     if not uses:
         return judged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from speckit_memory.evaluation.experiments.experiment_agreement import agreements
 from speckit_memory.evaluation.experiments.experiment_costs import overhead
@@ -15,23 +14,26 @@ from speckit_memory.evaluation.experiments.experiment_evidence import (
 )
 from speckit_memory.evaluation.experiments.experiment_quality import qualities, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import (
-    QualityDifference,
     QueryContrast,
     QuerySegment,
     SegmentKind,
 )
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.memory.store.evaluation.records import RecordedPair
+from speckit_memory.pipeline.ports import Column
 
 _KINDS: tuple[SegmentKind, ...] = ("intent", "complexity", "folder")
 _ENOUGH = 10
 """Below this number of queries a segment has no figures: they would describe the queries rather than the pipelines."""
 
-_Row = tuple[RecordedPair, QueryContrast | None]
-
 
 def segments(
-    pairs: Sequence[RecordedPair], contrasts: Sequence[QueryContrast], judgements: Judgements, *, variants: int
+    pairs: Sequence[RecordedPair],
+    contrasts: Sequence[QueryContrast],
+    agreed: Column | None,
+    judgements: Judgements,
+    *,
+    variants: int,
 ) -> tuple[QuerySegment, ...]:
     """The answered `pairs` in groups, the largest of each kind first.
 
@@ -40,39 +42,38 @@ def segments(
     Args:
         pairs: The pairs of answers.
         contrasts: The same pairs compared; empty where no rankings are compared.
+        agreed: Their figures (`agreement_columns`); None where no rankings are compared.
         judgements: Grades by query and memory.
         variants: Number of variants; the segments of all variants are one family.
     """
-    # `contrasts` has an entry per pair, or none at all where rankings are not compared
-    rows = list(zip_longest(pairs, contrasts))
-    groups = [(kind, value, group) for kind in _KINDS for value, group in _groups(rows, kind)]
-    judged = [_judged(group, judgements) if judgements else [] for *_, group in groups]
-    # a group has evidence on one metric at most: the comparisons come in the order of the groups with evidence
+    groups = [(kind, value, places) for kind in _KINDS for value, places in _groups(pairs, kind)]
+    judged = [
+        _judged([contrasts[place] for place in places], judgements) if judgements and contrasts else []
+        for *_, places in groups
+    ]
     tested = iter(qualities([one for found in judged for one in found], variants=variants))
-    return tuple(
-        _segment(kind, value, group, next(tested) if evidence else None)
-        for (kind, value, group), evidence in zip(groups, judged, strict=True)
-    )
+    found = []
+    for (kind, value, places), evidence in zip(groups, judged, strict=True):
+        quality = next(tested) if evidence else None
+        if len(places) < _ENOUGH:
+            found.append(QuerySegment(kind, value, len(places), None, None, None))
+            continue
+        figures = None if agreed is None else agreements(agreed[:, places])
+        added = overhead([pairs[place] for place in places])
+        found.append(QuerySegment(kind, value, len(places), figures, added, quality))
+    return tuple(found)
 
 
-def _groups(rows: Sequence[_Row], kind: SegmentKind) -> list[tuple[str, list[_Row]]]:
-    groups: dict[str, list[_Row]] = {}
-    for pair, found in rows:
+def _groups(pairs: Sequence[RecordedPair], kind: SegmentKind) -> list[tuple[str, list[int]]]:
+    groups: dict[str, list[int]] = {}
+    for place, pair in enumerate(pairs):
         if value := str(getattr(pair.query, kind)):
-            groups.setdefault(value, []).append((pair, found))
+            groups.setdefault(value, []).append(place)
     return sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0]))
 
 
-def _judged(group: Sequence[_Row], judgements: Judgements) -> list[MetricEvidence]:
+def _judged(group: Sequence[QueryContrast], judgements: Judgements) -> list[MetricEvidence]:
     """The differences on the first metric; empty where too few queries are judged."""
-    differing, alike = questions_of([found for _, found in group if found])
+    differing, alike = questions_of(group)
     evidence = metrics_with_evidence(answered_with(differing, judgements), "judgements", alike=alike)
     return [one for one in evidence if one.metric == COMPARED_METRICS[0]]
-
-
-def _segment(kind: SegmentKind, value: str, group: Sequence[_Row], quality: QualityDifference | None) -> QuerySegment:
-    if len(group) < _ENOUGH:
-        return QuerySegment(kind, value, len(group), None, None, None)
-    found = [contrast.agreement for _, contrast in group if contrast]
-    agreed = agreements(found) if found else None
-    return QuerySegment(kind, value, len(group), agreed, overhead([pair for pair, _ in group]), quality)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
-from speckit_memory.evaluation.experiments.experiment_agreement import contrast
+from speckit_memory.evaluation.experiments.experiment_agreement import contrasts
 from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, QueryContrast
@@ -32,7 +32,7 @@ class JudgedExperiment:
 
     def contrasts(self) -> list[QueryContrast]:
         """The answered queries, compared one by one; empty where the report compares no rankings."""
-        return [] if self.report.agreement is None else [contrast(pair) for pair in self.answered()]
+        return [] if self.report.agreement is None else contrasts(self.answered())
 
 
 @dataclass(frozen=True, slots=True)

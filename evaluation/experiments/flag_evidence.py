@@ -119,10 +119,11 @@ class ExperimentFigures:
         """The p is adjusted for the tests of all variants in the report and for this metric."""
         contrasts = self.judged.contrasts()
         metrics = tuple(dict.fromkeys((*COMPARED_METRICS, metric)))
-        family = known_of(contrasts, self.judged.judgements, self.judged.uses, metrics)
+        questions = questions_of(contrasts)
+        family = known_of(questions, self.judged.judgements, self.judged.uses, metrics)
         if contrasts and not any(one.agreement.ordering_difference for one in contrasts):
             # equal rankings everywhere: every metric is known to differ by 0
-            family = [MetricEvidence("judgements", metric, np.zeros(0), questions_of(contrasts)[1], 0)]
+            family = [MetricEvidence("judgements", metric, np.zeros(0), questions[1], 0)]
         tests = self.judged.report.variants * max(len(metrics), len(family))
         found = {one.evidence: one for one in family if one.metric == metric}
         best = found.get("judgements") or found.get("uses")

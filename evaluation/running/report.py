@@ -29,7 +29,7 @@ class Latency:
     n: int
 
     @classmethod
-    def of(cls, milliseconds: Sequence[float]) -> Latency:
+    def of(cls, milliseconds: Sequence[float] | Column) -> Latency:
         """The percentiles of these times."""
         p50, p95 = np.percentile(np.asarray(milliseconds), (50, 95))
         return cls(round(float(p50), 3), round(float(p95), 3), len(milliseconds))

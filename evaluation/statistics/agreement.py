@@ -7,12 +7,16 @@ the other measures say how much a difference matters. Agreement does not say whi
 
 from __future__ import annotations
 
-from bisect import bisect, insort
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from math import comb, isclose, sqrt
-from typing import Generic, TypeVar
+from itertools import chain, repeat
+from math import isclose
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckit_memory.pipeline.ports import Column
 
 Id = TypeVar("Id", bound=Hashable)
 """Identifies a row: the id of a memory or the key of a document."""
@@ -23,6 +27,9 @@ which hold most answers, then carry 86 % of the weight (Webber et al. 2010, sect
 
 _NOISE = 1e-9
 """Relative tolerance for equal scores; the order of summation causes differences of this size."""
+_Counts = NDArray[np.intp]
+_AT_ONCE = 2**17
+"""Number of ranks measured at once; in pairs of similar length, as all are padded to the longest ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,8 @@ class Agreement(Generic[Id]):
     is 1 for equal rankings and None where one ranking is empty. `overlap_5` and `overlap_10` [0, 1]: common rows among
     the first k, as a share of the longer of both lists cut to k. `rbo` [0, 1] is extrapolated rank-biased overlap with
     p = `PERSISTENCE`. `first_difference`: the first rank, from 1, at which the rankings hold different rows or only one
-    holds a row; None if there is none. `control` and `variant` map rows to scores, best first. `same_scores`: whether
-    the scores of common rows differ by no more than rounding. `common_rows` counts these rows; `shifted` is the sum of
-    their absolute rank shifts.
+    holds a row; None if there is none. `control` and `variant` map rows to scores, best first. `common_rows` counts the
+    rows of both; `shifted` is the sum of their absolute rank shifts.
     """
 
     control: Mapping[Id, float]
@@ -60,7 +66,6 @@ class Agreement(Generic[Id]):
     overlap_10: float
     rbo: float
     first_difference: int | None
-    same_scores: bool
     common_rows: int
     shifted: int
 
@@ -83,7 +88,11 @@ class Agreement(Generic[Id]):
     @property
     def only_scores_differ(self) -> bool:
         """The same rows in the same order, with scores that differ by more than rounding."""
-        return not self.ordering_difference and not self.same_scores
+        return not (
+            self.ordering_difference
+            or self.control == self.variant
+            or all(isclose(score, self.variant[row], rel_tol=_NOISE) for row, score in self.control.items())
+        )
 
     def common(self, k: int = 10) -> tuple[int, int]:
         """The number of rows that both have among their first k, and the number that the longer ranking has there."""
@@ -109,113 +118,122 @@ class Agreement(Generic[Id]):
 
 def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float]]) -> Agreement[Id]:
     """Compares the ranking of a variant with that of the control."""
-    scores, others = dict(control), dict(variant)
-    # relative, because the scores of different pipelines have different magnitudes
-    same_scores = scores == others or all(
-        isclose(score, others[row], rel_tol=_NOISE) for row, score in scores.items() if row in others
-    )
-    # equal rankings are the common case and need no measures
-    first = _first_difference(list(scores), list(others))
-    if first is None:
-        return Agreement(scores, others, 1.0, 1.0, 1.0, 1.0, None, same_scores, len(scores), 0)
-    before, after = _ranks(scores), _ranks(others)
-    common = _common(before, after)
-    return Agreement(
-        control=scores,
-        variant=others,
-        kendall_tau_b=_tau_b(before, after),
-        overlap_5=_overlap(common, len(before), len(after), 5),
-        overlap_10=_overlap(common, len(before), len(after), 10),
-        rbo=_rank_biased_overlap(common, len(before), len(after)),
-        first_difference=first,
-        same_scores=same_scores,
-        common_rows=common[-1],
-        shifted=sum(abs(rank - after[row]) for row, rank in before.items() if row in after),
-    )
+    return agree_each([(control, variant)])[0]
 
 
-def overlap(control: Sequence[Id], variant: Sequence[Id], k: int) -> float:
-    """The share of rows that both have among their first k; 1 where both rankings are empty."""
-    return _overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), k)
-
-
-def rank_biased_overlap(control: Sequence[Id], variant: Sequence[Id], p: float = PERSISTENCE) -> float:
-    """Extrapolated rank-biased overlap of two rankings that may differ in length, in [0, 1].
-
-    The agreement at each depth d is weighted by (1 - p) p^(d - 1); beyond the end of the rankings it is taken to stay
-    constant (Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", TOIS 2010, equation 32). 1 where
-    both are empty, 0 where one is.
-    """
-    return _rank_biased_overlap(_common(_ranks(control), _ranks(variant)), len(control), len(variant), p)
+def agree_each(pairs: Iterable[tuple[Iterable[tuple[Id, float]], Iterable[tuple[Id, float]]]]) -> list[Agreement[Id]]:
+    """Compares many pairs of rankings, those of the control and of the variant for each query."""
+    scored = [(dict(control), dict(variant)) for control, variant in pairs]
+    found: list[Any] = []
+    differing: list[int] = []
+    for place, (control, variant) in enumerate(scored):
+        # equal rankings are the common case and need no measures
+        if list(control) == list(variant):
+            found.append(Agreement(control, variant, 1.0, 1.0, 1.0, 1.0, None, len(control), 0))
+        else:
+            found.append(None)
+            differing.append(place)
+    differing.sort(key=lambda place: max(map(len, scored[place])), reverse=True)
+    while differing:
+        count = max(1, _AT_ONCE // max(map(len, scored[differing[0]])))
+        places, differing = differing[:count], differing[count:]
+        for place, measures in zip(places, _measures([scored[place] for place in places]), strict=True):
+            found[place] = Agreement(*scored[place], *measures)
+    return found
 
 
 def _ranks(ranking: Iterable[Id]) -> dict[Id, int]:
     return {row: rank for rank, row in enumerate(ranking, start=1)}
 
 
-def _common(before: Mapping[Id, int], after: Mapping[Id, int]) -> list[int]:
-    """The number of common rows down to each depth, from depth 0."""
-    counts = [0] * (max(len(before), len(after)) + 1)
-    # counts[d]: common rows whose deeper rank is d; the running sum is the overlap of both prefixes of length d
-    for row, rank in before.items():
-        if (other := after.get(row)) is not None:
-            counts[max(rank, other)] += 1
-    return list(accumulate(counts))
+def _measures(pairs: Sequence[tuple[Mapping[Id, float], Mapping[Id, float]]]) -> Iterator[tuple[Any, ...]]:
+    """The measures of pairs of rankings that differ, in the order of the fields of `Agreement`."""
+    # lengths: (n, 1); after: (n, width), the index in the variant of each row of the control, -1 where it is absent
+    control, variant = (np.array([[len(pair[side])] for pair in pairs]) for side in (0, 1))
+    longer, shorter = np.maximum(control, variant), np.minimum(control, variant)
+    depths = np.arange(longer.max())
+    filled = depths < control
+    after = np.full(filled.shape, -1)
+    indexes = (map(dict(zip(new, range(len(new)), strict=True)).get, old, repeat(-1)) for old, new in pairs)
+    after[filled] = np.fromiter(chain.from_iterable(indexes), np.intp, int(control.sum()))
+    query, before = np.nonzero(after >= 0)
+    reached = after[query, before]
+    # common: (n, width + 1), the number of common rows down to each depth, from depth 0
+    common = np.zeros((len(pairs), len(depths) + 1), np.intp)
+    np.add.at(common, (query, np.maximum(before, reached) + 1), 1)
+    common = common.cumsum(axis=1)
+    entered = depths < variant
+    entered[query, reached] = False
+    columns = (
+        _tau_b(np.where((after < 0) & filled, variant, after), entered, common[:, -1:], control, variant),
+        *(_of_row(common, np.minimum(longer, k)) / np.minimum(longer, k) for k in (5, 10)),
+        _rank_biased_overlap(common, shorter, longer),
+        # beyond the end of the control, -1 is a difference too
+        np.argmax(np.pad(after, ((0, 0), (0, 1)), constant_values=-1) != np.arange(len(depths) + 1), axis=1) + 1,
+        common[:, -1],
+        np.bincount(query, np.abs(before - reached), len(pairs)).astype(np.intp),
+    )
+    return zip(*(np.ravel(column).tolist() for column in columns), strict=True)
 
 
-def _overlap(common: Sequence[int], control: int, variant: int, k: int) -> float:
-    # divided by the longer of both cut lists, so that a short answer cannot reach 1 by being short
-    longer = min(k, max(control, variant))
-    return common[longer] / longer if longer else 1.0
+def _of_row(table: _Counts, places: _Counts) -> _Counts:
+    """(n, 1): the value of each row of a table at its place."""
+    return np.take_along_axis(table, places, axis=1)
 
 
-def _rank_biased_overlap(common: Sequence[int], control: int, variant: int, p: float = PERSISTENCE) -> float:
-    s, longer = sorted((control, variant))
-    if not s:
-        return 0.0 if longer else 1.0
-    # Webber et al. 2010, equation 32, with A_d for the agreement at depth d and l for the longer length: (1 - p) / p
-    # * sum of A_d p^d, d = 1 … l, + A_l p^l
-    total = agreed = 0.0
-    weight = 1.0
-    for depth in range(1, longer + 1):
-        # Beyond its end the shorter ranking is taken to keep the agreement that it had there.
-        agreed = (common[depth] + common[s] * max(0, depth - s) / s) / depth
-        weight *= p
-        total += agreed * weight
-    return (1 - p) / p * total + agreed * weight
+def _rank_biased_overlap(common: _Counts, shorter: _Counts, longer: _Counts) -> Column:
+    """(n, 1): extrapolated rank-biased overlap of rankings that may differ in length, in [0, 1].
 
-
-def _tau_b(before: Mapping[Id, int], after: Mapping[Id, int]) -> float | None:
-    """Kendall's tau-b over the rows of either ranking, None where one of them is empty.
-
-    Only rows that a ranking lacks are tied, so discordant pairs are counted by inserting the ranks of the variant in
-    the order of the control: tau_b = (concordant - discordant) / sqrt(untied pairs of control * untied pairs of
-    variant).
+    The agreement at each depth d is weighted by (1 - p) p^(d - 1); beyond the end of the rankings it is taken to stay
+    constant (Webber, Moffat and Zobel, "A similarity measure for indefinite rankings", TOIS 2010, equation 32). 0 where
+    one ranking is empty.
     """
-    # a row missing from the variant has the tied rank len(after) + 1
-    absent, ranks, swapped = len(after) + 1, list[int](), 0
-    for row in before:
-        rank = after.get(row, absent)
-        # Every rank already inserted that is greater makes a discordant pair.
-        swapped += len(ranks) - bisect(ranks, rank)
-        insort(ranks, rank)
-    # rows missing from the control are tied after its last rank, so they are not compared with one another
-    entered = [rank for row, rank in after.items() if row not in before]
-    swapped += sum(len(ranks) - bisect(ranks, rank) for rank in entered)
+    total, agreed, last = (np.zeros(longer.shape) for _ in range(3))
+    weight, shared = 1.0, _of_row(common, shorter)
+    for depth in range(1, common.shape[1]):
+        inside = depth <= longer
+        # Beyond its end the shorter ranking is taken to keep the agreement that it had there.
+        kept = shared * np.maximum(0, depth - shorter) / np.maximum(1, shorter)
+        agreed = np.where(inside, (common[:, depth : depth + 1] + kept) / depth, agreed)
+        weight *= PERSISTENCE
+        last = np.where(inside, weight, last)
+        total = np.where(inside, total + agreed * weight, total)
+    return np.where(shorter > 0, (1 - PERSISTENCE) / PERSISTENCE * total + agreed * last, 0.0)
+
+
+def _tau_b(
+    after: _Counts, entered: NDArray[np.bool_], common: _Counts, control: _Counts, variant: _Counts
+) -> NDArray[np.object_]:
+    """(n, 1): Kendall's tau-b over the rows of either ranking, None where one of them is empty.
+
+    Only rows that a ranking lacks are tied: tau_b = (concordant - discordant) / sqrt(untied pairs of control * untied
+    pairs of variant).
+
+    Args:
+        after: (n, width), the index in the variant of each row of the control, `variant` where absent, -1 for padding.
+        entered: (n, width), whether the row of the variant at this index is absent from the control.
+        common: (n, 1), the number of common rows.
+        control: (n, 1), the length of the control.
+        variant: (n, 1), the length of the variant.
+    """
+    swapped = np.zeros(control.shape, np.intp)
+    for place in range(after.shape[1]):
+        # Every earlier row of the control that has a greater rank in the variant makes a discordant pair.
+        later = after[:, place : place + 1]
+        swapped += np.sum(after[:, :place] > later, axis=1, keepdims=True) * (later >= 0)
+        # Rows missing from the control are tied after its last rank, so they are not compared with one another.
+        swapped += np.sum(after > place, axis=1, keepdims=True) * entered[:, place : place + 1]
     # all pairs, minus those tied in each ranking
-    every = comb(len(before) + len(entered), 2)
-    # len(ranks) + len(entered) is the size of the union: minus len(after), the rows that the variant lacks
-    control, variant = every - comb(len(entered), 2), every - comb(len(ranks) + len(entered) - len(after), 2)
-    if not (control and variant):
-        return None
-    # concordant - discordant: pairs untied in both are control + variant - every
-    alike = control + variant - every - 2 * swapped
-    # rounding can leave the quotient just outside of [-1, 1]
-    return max(-1.0, min(1.0, alike / sqrt(control) / sqrt(variant)))
+    every = _pairs(control + variant - common)
+    untied, others = every - _pairs(variant - common), every - _pairs(control - common)
+    # concordant - discordant: pairs untied in both are untied + others - every
+    alike = untied + others - every - 2 * swapped
+    known = (untied > 0) & (others > 0)
+    tau: Column = np.clip(alike / np.sqrt(np.where(known, untied, 1)) / np.sqrt(np.where(known, others, 1)), -1.0, 1.0)
+    found = tau.astype(object)
+    found[~known] = None
+    return found
 
 
-def _first_difference(control: Sequence[Id], variant: Sequence[Id]) -> int | None:
-    for rank, (one, other) in enumerate(zip(control, variant, strict=False), start=1):
-        if one != other:
-            return rank
-    return None if len(control) == len(variant) else min(len(control), len(variant)) + 1
+def _pairs(count: _Counts) -> _Counts:
+    return count * (count - 1) // 2

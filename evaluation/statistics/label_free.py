@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, MARGIN
 from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_needed, queries_to_rule_out
@@ -21,9 +22,8 @@ _GOLDEN = (5**0.5 - 1) / 2
 _TEN, _FIVE = 10, 5
 # by rank from 0: (11,) float64; an absent memory has rank -1 and reads the 0 that is appended
 _DISCOUNTS = np.append(1 / np.log2(np.arange(2, _TEN + 2)), 0.0)
-# _IDEAL[k - 1]: discounted gain of k documents of grade 1 in ideal order
-_IDEAL = np.cumsum(_DISCOUNTS)
-_RECIPROCALS = np.append(1 / np.arange(1, _FIVE + 1), 0.0)
+_IDEAL = np.cumsum(_DISCOUNTS[:-1])
+_RECIPROCALS = np.append(1 / np.arange(1, _FIVE + 1), np.zeros(_TEN + 1 - _FIVE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,30 @@ class LabelFree:
 
 def label_free(differing: Sequence[Sequence[RecordedPair]], alike: int, *, alpha: float) -> tuple[LabelFree, ...]:
     """The bounds on each compared metric, from the questions with different answers and the number of those `alike`."""
-    return tuple(_bounded(metric, _sizes(differing, alike, metric), alpha) for metric in COMPARED_METRICS)
+    control, shown = _first_ten([first.control.memories for first, *_ in differing])
+    variant, others = _first_ten([first.variant.answer.memories for first, *_ in differing])
+    # same: (questions, rank in the control, rank in the variant) bool
+    same = (control[:, :, None] == variant[:, None, :]) & shown[:, :, None] & others[:, None, :]
+    after = np.where(same.any(axis=2), same.argmax(axis=2), _TEN)
+    new = others & ~same.any(axis=1)
+
+    def moves(gains: Column) -> Column:
+        """float64[questions, 20]: the gain of each memory in the variant minus that in the control, 0 for padding."""
+        return np.hstack([np.where(shown, gains[after] - gains[:_TEN], 0.0), np.where(new, gains[:_TEN], 0.0)])
+
+    sizes = _largest_gain(moves(_DISCOUNTS)), _largest_reciprocal(moves(_RECIPROCALS))
+    return tuple(
+        _bounded(metric, np.append(size, np.zeros(alike)), alpha)
+        for metric, size in zip(COMPARED_METRICS, sizes, strict=True)
+    )
 
 
-def _sizes(differing: Sequence[Sequence[RecordedPair]], alike: int, metric: str) -> Column:
-    """float64[questions]: the largest difference of each question."""
-    most = _largest_gain if metric == COMPARED_METRICS[0] else _largest_reciprocal
-    depth = _TEN if metric == COMPARED_METRICS[0] else _FIVE
-    found = [most(*_places(one.control.memories[:depth], one.variant.answer.memories[:depth])) for one, *_ in differing]
-    # equal answers differ under no judgements: zeros
-    return np.append(found, np.zeros(alike))
+def _first_ten(rankings: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The first ten memories of each ranking, and which of these there are."""
+    filled = np.arange(_TEN) < np.fromiter(map(len, rankings), np.intp, len(rankings))[:, None]
+    memories = np.zeros(filled.shape, np.int64)
+    memories[filled] = np.fromiter(chain.from_iterable(one[:_TEN] for one in rankings), np.int64)
+    return memories, filled
 
 
 def _bounded(metric: str, most: Column, alpha: float) -> LabelFree:
@@ -88,37 +102,23 @@ def _planned(most: Column) -> Column:
     return planned
 
 
-def _places(control: Sequence[int], variant: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """The rank in the variant of each memory of the control, -1 if absent, and the length of the variant."""
-    place = {memory: rank for rank, memory in enumerate(variant)}
-    return tuple(place.get(memory, -1) for memory in control), len(variant)
-
-
-@lru_cache(maxsize=65_536)
-def _largest_gain(places: tuple[int, ...], length: int) -> float:
-    """The largest difference in nDCG@10.
+def _largest_gain(moves: Column) -> Column:
+    """The largest differences in nDCG@10.
 
     The normalised gain is largest with equal grades for some memories and 0 for all others: those that one answer moves
     up most.
     """
-    shown = np.array(places, np.intp)
-    # ranks in the variant of the memories that only it returns
-    new = np.setdiff1d(np.arange(length), shown)
-    # moved: change of discount per memory, variant minus control; absent memories have the discount 0 at index -1
-    moved = np.concatenate([_DISCOUNTS[shown] - _DISCOUNTS[: len(shown)], _DISCOUNTS[new]])
-    return max(_best(moved), _best(-moved))
+    return np.maximum(_best(moves), _best(-moves))
 
 
-def _best(moved: Column) -> float:
-    up = np.sort(moved[moved > 0])[::-1]
+def _best(moves: Column) -> Column:
+    up = np.sort(np.maximum(moves, 0.0), axis=1)[:, : -_TEN - 1 : -1]
     # k equally relevant memories: the sum of the k largest moves by the ideal gain of k
-    return float((np.cumsum(up) / _IDEAL[: len(up)]).max()) if len(up) else 0.0
+    best: Column = (np.cumsum(up, axis=1) / _IDEAL).max(axis=1, initial=0.0)
+    return best
 
 
-@lru_cache(maxsize=65_536)
-def _largest_reciprocal(places: tuple[int, ...], length: int) -> float:
-    """The largest difference in MRR@5: exactly one memory is relevant."""
-    shown = np.array(places, np.intp)
-    new = np.setdiff1d(np.arange(length), shown)
-    moved = np.concatenate([_RECIPROCALS[shown] - _RECIPROCALS[: len(shown)], _RECIPROCALS[new]])
-    return float(np.abs(moved).max(initial=0.0))
+def _largest_reciprocal(moves: Column) -> Column:
+    """The largest differences in MRR@5: exactly one memory is relevant."""
+    largest: Column = np.abs(moves).max(axis=1, initial=0.0)
+    return largest

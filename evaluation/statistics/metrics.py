@@ -7,7 +7,8 @@ same order of documents.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ METRICS = ("nDCG@10", "MRR@5", "Recall@20", "Hit@1")
 """The reported metrics, in the order of every table."""
 
 
-def relevant(judgements: Mapping[str, float]) -> int:
+def relevant(judgements: Mapping[Any, float]) -> int:
     """Counts the relevant documents of a query. With 0 no metric is defined."""
     return sum(judgement > 0 for judgement in judgements.values())
 
@@ -33,11 +34,11 @@ def without_pinned(ranking: Iterable[str], pinned: Container[str], judgements: M
     return [key for key in ranking if key not in pinned or judgements.get(key, 0.0) > 0]
 
 
-def evaluate(rankings: Sequence[Sequence[str]], judgements: Sequence[Mapping[str, float]]) -> dict[str, Column]:
+def evaluate(rankings: Sequence[Sequence[Hashable]], judgements: Sequence[Mapping[Any, float]]) -> dict[str, Column]:
     """Every metric for every query: float64[n] in [0, 1], aligned with `rankings`.
 
-    `rankings` holds document keys, best first, without repeats; `judgements` the grades of the same queries by document
-    key. Raises ValueError for a query without a relevant document: its metrics are undefined, and 0 would not
+    `rankings` holds document keys or ids, best first, without repeats; `judgements` the grades of the same queries by
+    these. Raises ValueError for a query without a relevant document: its metrics are undefined, and 0 would not
     distinguish "found nothing" from "there was nothing to find".
     """
     total = np.array([relevant(judged) for judged in judgements], np.float64)

@@ -26,7 +26,7 @@ from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.run import evaluate_pipelines
-from speckit_memory.evaluation.statistics.agreement import agree
+from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
 from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -140,7 +140,7 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
         "compared": evaluate(rankings[other], judged),
     }
     # only orders are compared, so every score is 0
-    agreed = [agree([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs]
+    agreed = agree_each(([(key, 0.0) for key in old], [(key, 0.0) for key in new]) for old, new in pairs)
     comparisons = compare(sides, [("now", "compared")]) if made else ()
     # lexical search hides vectors: without evidence from vectors alone, "same" is not shown
     if not told or any(one.verdict == "worse" for one in told):

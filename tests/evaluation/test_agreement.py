@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from speckit_memory.evaluation.statistics.agreement import RankMove, agree, overlap, rank_biased_overlap
+from speckit_memory.evaluation.statistics.agreement import RankMove, agree, agree_each
 
 RANKINGS = st.permutations(range(14)).flatmap(lambda rows: st.integers(0, 14).map(lambda n: rows[:n]))
 
@@ -89,16 +89,16 @@ def test_tau_b_is_that_of_scipy_over_all_rows_of_both(control: list[int], varian
 
 @pytest.mark.requirement("P5.overlap")
 def test_overlap_reads_no_further_than_k_and_no_further_than_the_lists() -> None:
-    assert overlap([1, 2, 3, 4, 5, 6], [6, 1, 2, 9, 8, 3], 5) == 2 / 5
-    assert overlap([1, 2, 3], [3, 2, 1], 10) == 1, "two short lists that hold the same"
-    assert overlap([1, 2], [1, 2, 3, 4], 10) == 1 / 2
+    assert agree(scored([1, 2, 3, 4, 5, 6]), scored([6, 1, 2, 9, 8, 3])).overlap_5 == 2 / 5
+    assert agree(scored([1, 2, 3]), scored([3, 2, 1])).overlap_10 == 1, "two short lists that hold the same"
+    assert agree(scored([1, 2]), scored([1, 2, 3, 4])).overlap_10 == 1 / 2
 
 
 @pytest.mark.requirement("P5.overlap")
 def test_ten_ranks_carry_86_percent_of_rank_biased_overlap() -> None:
     # Webber et al. 2010, section 4.4, equation 21: the weight of the first 10 ranks at p = 0.9
     first = list(range(10))
-    agreed = rank_biased_overlap([*first, *range(100, 700)], [*first, *range(1000, 1600)])
+    agreed = agree(scored([*first, *range(100, 700)]), scored([*first, *range(1000, 1600)])).rbo
     assert agreed == pytest.approx(0.8556, abs=1e-4)
 
 
@@ -119,7 +119,8 @@ def by_definition(control: list[int], variant: list[int], p: Fraction) -> float:
 @pytest.mark.requirement("P5.overlap")
 @given(RANKINGS.filter(bool), RANKINGS.filter(bool))
 def test_rank_biased_overlap_is_that_of_its_definition(control: list[int], variant: list[int]) -> None:
-    assert rank_biased_overlap(control, variant) == pytest.approx(by_definition(control, variant, Fraction(9, 10)))
+    rbo = agree(scored(control), scored(variant)).rbo
+    assert rbo == pytest.approx(by_definition(control, variant, Fraction(9, 10)))
 
 
 @given(RANKINGS, RANKINGS)
@@ -128,3 +129,11 @@ def test_an_agreement_reads_the_same_from_both_sides(control: list[int], variant
     assert (one.only_control, one.only_variant) == (other.only_variant, other.only_control)
     assert (one.kendall_tau_b, one.rbo) == pytest.approx((other.kendall_tau_b, other.rbo))
     assert one.ordering_difference == (control != variant)
+
+
+@given(st.lists(st.tuples(RANKINGS, RANKINGS), max_size=8))
+def test_pairs_of_different_lengths_agree_together_as_each_does_alone(
+    pairs: list[tuple[list[int], list[int]]],
+) -> None:
+    rankings = [(scored(control), scored(variant)) for control, variant in pairs]
+    assert agree_each(rankings) == [agree(*both) for both in rankings]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, get_args
 
@@ -39,22 +38,20 @@ _QUERY = (
     "question_digest, question, read_point"
 )
 _QUERY_OF_Q = ", ".join(f"q.{column}" for column in _QUERY.split(", "))
-_ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, layouts_{0}.steps, {0}.costs, {0}.failure"
+_ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, {0}.layout, {0}.costs, {0}.failure"
 # Rows of _PAIRS and _REPLAYS have the same columns: query, control's answer, how the variant ran, its answer (`_pair`).
 _PAIRS = f"""
 SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")}, 'live', v.mode, p.flag, p.parted_at, p.spent_ms, p.dark_run_overhead_ms,
     p.teams, {_ANSWER.format("v")}
 FROM pairs p JOIN answers v ON v.number = p.answer JOIN queries q ON q.number = v.query
 JOIN answers c ON c.query = q.number AND c.mode = '{SERVED}'
-JOIN layouts layouts_c ON layouts_c.number = c.layout JOIN layouts layouts_v ON layouts_v.number = v.layout
 WHERE q.at >= ?1 {{of}} ORDER BY q.at, q.number, v.number
 """
 _REPLAYS = f"""
-SELECT {_QUERY_OF_Q}, r.control, r.control_memories, r.control_scores, r.control_ms, c.steps, r.control_costs,
+SELECT {_QUERY_OF_Q}, r.control, r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs,
     r.control_failure, r.basis, 'shadow', r.flag, r.parted_at, r.spent_ms, 0.0, x'01', r.variant, r.memories, r.scores,
-    r.total_ms, v.steps, r.costs, r.failure
-FROM replays r JOIN queries q ON q.number = r.query JOIN layouts c ON c.number = r.control_layout
-JOIN layouts v ON v.number = r.layout
+    r.total_ms, r.layout, r.costs, r.failure
+FROM replays r JOIN queries q ON q.number = r.query
 WHERE q.at >= ?1 AND r.basis <> 'gone' {{of}} ORDER BY q.at, q.number, r.number
 """
 # One row per experiment, in the columns of _EXPERIMENTS.
@@ -93,8 +90,7 @@ WHERE q.at >= ?1 {{of}} GROUP BY 1, 2, 3
 _OF_ONE = "AND c.pipeline = ?2 AND v.pipeline = ?3 AND v.mode = ?4"
 _SERVED = f"""
 SELECT {_QUERY_OF_Q}, {_ANSWER.format("c")} FROM queries q JOIN answers c ON c.query = q.number
-AND c.mode = '{SERVED}' JOIN layouts layouts_c ON layouts_c.number = c.layout
-WHERE {{where}} ORDER BY q.at, q.number
+AND c.mode = '{SERVED}' WHERE {{where}} ORDER BY q.at, q.number
 """
 _SEEN = 10
 """Factor of runs of a variant, in any experiment, among which the latest next to one control are looked for."""
@@ -202,7 +198,7 @@ def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, b
     )
 
 
-def _layout(connection: apsw.Connection, steps: tuple[StepCost, ...]) -> int:
+def _layout(connection: apsw.Connection, steps: Sequence[StepCost]) -> int:
     named = json.dumps([[step.stage, step.step, step.state, int(step.shared)] for step in steps], ensure_ascii=False)
     connection.execute("INSERT INTO layouts (steps) VALUES (?) ON CONFLICT (steps) DO NOTHING", (named,))
     return int(value(connection, "SELECT number FROM layouts WHERE steps = ?", (named,)))
@@ -242,8 +238,7 @@ def waiting(connection: apsw.Connection, arm: Arm) -> list[tuple[int, str]]:
 
 def observation(connection: apsw.Connection, number: int) -> Observation | None:
     """The query with this number and its served answer; None once it has been deleted."""
-    found = rows(connection, _SERVED.format(where="q.number = ?"), (number,))
-    return next((Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:])) for row in found), None)
+    return next(iter(_served(connection, "q.number = ?", number)), None)
 
 
 def replay_counts(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
@@ -258,7 +253,7 @@ def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[Re
     if experiment:
         wanted = _key_of(connection, experiment)
         return [] if wanted is None else pairs_of(connection, *wanted, since)
-    found = [_pair(row) for sql in (_PAIRS, _REPLAYS) for row in rows(connection, sql.format(of=""), (since,))]
+    found = [pair for sql in (_PAIRS, _REPLAYS) for pair in _pairs(connection, sql.format(of=""), (since,))]
     # a stable sort: live pairs of a query stay before its replays
     return sorted(found, key=lambda pair: pair.query.at)
 
@@ -280,10 +275,8 @@ def pairs_of(
         The pairs, by time.
     """
     if epoch:
-        found = rows(connection, _REPLAYS.format(of=_OF_ONE_ARM), (since, control, variant, epoch))
-    else:
-        found = rows(connection, _PAIRS.format(of=_OF_ONE), (since, control, variant, mode))
-    return [_pair(row) for row in found]
+        return _pairs(connection, _REPLAYS.format(of=_OF_ONE_ARM), (since, control, variant, epoch))
+    return _pairs(connection, _PAIRS.format(of=_OF_ONE), (since, control, variant, mode))
 
 
 def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
@@ -300,10 +293,7 @@ def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
 
 def served_answers(connection: apsw.Connection, since: float) -> list[Observation]:
     """Queries with their served answers, by time."""
-    return [
-        Observation(_query(row[:_QUERY_COLUMNS]), _answer(row[_QUERY_COLUMNS:]))
-        for row in rows(connection, _SERVED.format(where="q.at >= ?"), (since,))
-    ]
+    return _served(connection, "q.at >= ?", since)
 
 
 def queries(connection: apsw.Connection, since: float) -> list[QueryRecord]:
@@ -362,13 +352,25 @@ def variants(connection: apsw.Connection) -> int:
     return len(list(rows(connection, compared)))
 
 
-def _pair(row: Sequence[Any]) -> RecordedPair:
+def _served(connection: apsw.Connection, where: str, wanted: float) -> list[Observation]:
+    layouts = _layouts(connection)
+    return [
+        Observation(_query(row[:_QUERY_COLUMNS]), _answer(layouts, *row[_QUERY_COLUMNS:]))
+        for row in rows(connection, _SERVED.format(where=where), (wanted,))
+    ]
+
+
+def _pairs(connection: apsw.Connection, sql: str, wanted: apsw.Bindings) -> list[RecordedPair]:
+    layouts = _layouts(connection)
+    found = []
     # columns: query | control's answer | basis … teams | variant's answer
-    query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, len(row) - _ANSWER_COLUMNS
-    basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
-    answer = _answer(row[beside:])
-    variant = VariantRecord(mode, answer, flag, parted_at, spent_ms, overhead_ms, packing.integers(teams))
-    return RecordedPair(_query(row[:query]), _answer(row[query:answered]), variant, basis)
+    query, answered, beside = _QUERY_COLUMNS, _QUERY_COLUMNS + _ANSWER_COLUMNS, -_ANSWER_COLUMNS
+    for row in rows(connection, sql, wanted):
+        basis, mode, flag, parted_at, spent_ms, overhead_ms, teams = row[answered:beside]
+        answer = _answer(layouts, *row[beside:])
+        variant = VariantRecord(mode, answer, flag, parted_at, spent_ms, overhead_ms, packing.integers(teams))
+        found.append(RecordedPair(_query(row[:query]), _answer(layouts, *row[query:answered]), variant, basis))
+    return found
 
 
 def _query(row: Sequence[Any]) -> QueryRecord:
@@ -378,20 +380,27 @@ def _query(row: Sequence[Any]) -> QueryRecord:
     return QueryRecord(*known)
 
 
-def _answer(row: Sequence[Any]) -> AnswerRecord:
-    pipeline, memories, scores, total_ms, layout, costs, failure = row
-    steps = tuple(
-        StepCost(stage, step, ms, rows_in, rows_out, state, shared)
-        for (stage, step, state, shared), (ms, rows_in, rows_out) in zip(
-            _steps(layout), packing.costs(costs), strict=True
-        )
-    )
+def _answer(
+    layouts: Mapping[int, packing.StepLayout],
+    pipeline: str,
+    memories: bytes,
+    scores: bytes,
+    total_ms: float,
+    layout: int,
+    costs: bytes,
+    failure: str,
+) -> AnswerRecord:
+    steps = packing.PackedSteps(layouts[layout], costs)
     return AnswerRecord(pipeline, packing.integers(memories), packing.reals(scores), total_ms, steps, failure)
 
 
-@lru_cache(maxsize=1024)  # few pipelines, many answers
-def _steps(layout: str) -> tuple[tuple[str, str, str, bool], ...]:
-    return tuple((stage, step, state, bool(shared)) for stage, step, state, shared in json.loads(layout))
+def _layouts(connection: apsw.Connection) -> dict[int, packing.StepLayout]:
+    """The steps of answers, by number: few pipelines, many answers."""
+    found = rows(connection, "SELECT number, steps FROM layouts")
+    return {
+        number: tuple((stage, step, state, bool(shared)) for stage, step, state, shared in json.loads(steps))
+        for number, steps in found
+    }
 
 
 def latest_costs(connection: apsw.Connection, control: str, variant: str, since: float, most: int) -> list[float]:

@@ -5,7 +5,7 @@ Times are epoch seconds and durations milliseconds; memories are identified by t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -88,7 +88,7 @@ class AnswerRecord:
     memories: tuple[int, ...] = ()
     scores: tuple[float, ...] = ()
     total_ms: float = 0.0
-    steps: tuple[StepCost, ...] = ()
+    steps: Sequence[StepCost] = ()
     failure: str = ""
 
 
