@@ -68,7 +68,9 @@ def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
         if check.hint:
             click.echo(wrap_text(check.hint, "        ", "      → "))
     more = "" if verbose else f" ({plural(len(checks), 'check')}; -v shows them)"
-    summary = "everything is in order" if healthy else "something is wrong: see the lines marked fail"
+    warnings = sum(check.verdict == "warn" for check in checks)
+    fine = f"nothing failed, {plural(warnings, 'warning')}" if warnings else "everything is in order"
+    summary = fine if healthy else "something is wrong: see the lines marked fail"
     click.echo(wrap_text(summary + more))
     return 0 if healthy else 1
 

@@ -105,7 +105,11 @@ def configure(client: AgentClient, entry: Entry, root: Path, made: FileChanges |
         return ClientOutcome(client.name, client.title, file, "by hand", text, str(error))
     outcome = _changed(wanted, root, made)
     by_name = client.entry(entry)["command"] == NAME
-    reason = f"it starts `{NAME}` from the PATH, which has none yet" if by_name and not shutil.which(NAME) else ""
+    reason = (
+        f"it starts `{NAME}`, which is not on your PATH yet: install it there, or add its folder to PATH"
+        if by_name and not shutil.which(NAME)
+        else ""
+    )
     return ClientOutcome(client.name, client.title, file, outcome, text, reason)
 
 

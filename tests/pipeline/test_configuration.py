@@ -271,7 +271,7 @@ def test_a_variable_that_is_neither_flag_nor_setting_is_remarked_on() -> None:
     [
         ("pipeline check bm25", "bm25: no problems"),
         ("flags list", "SPECKIT_MMR"),
-        ("doctor", "everything is in order"),
+        ("doctor", "nothing failed, 2 warnings"),
     ],
 )
 def test_a_misspelt_flag_is_remarked_on_by_commands_that_look_at_the_configuration(

@@ -215,7 +215,7 @@ def test_a_shared_entry_with_paths_gives_way_and_one_of_another_workspace_stays(
 def test_what_a_shared_entry_needs_on_the_path_is_told(tmp_path: Path) -> None:
     bare = {"SPECKIT_ROOT": "", "SPECKIT_DB": "", "PATH": str(tmp_path / "bin")}
     told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out
-    assert ".mcp.json: created; it starts `speckit-memory` from the PATH, which has none yet" in told
+    assert ".mcp.json: created; it starts `speckit-memory`, which is not on your PATH yet: install it there" in told
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "speckit-memory").touch(0o755)
     told = call(tmp_path, ["init", "--write", "--client", "claude-code"], bare).out

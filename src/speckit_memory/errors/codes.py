@@ -631,8 +631,8 @@ CODES: dict[str, Code] = {
         "dataset not valid",
         "configuration",
         "high",
-        "The dataset is not in the BEIR layout.",
-        ("correct the file at the position shown",),
+        "The dataset is missing, or not in the BEIR layout.",
+        ("name a folder in that layout, or correct the file that is named",),
         True,
     ),
     "E124": Code(
