@@ -100,6 +100,7 @@ def test_uses_are_written_without_being_asked_and_seen_by_the_next_question(memo
     patience = monotonic() + 60
     while not memory.get(row.id).access_count:
         assert monotonic() < patience, "nothing was written"
+    usage.close()  # waits until the thread that wrote them has left the store
     ids = memory.store().attributes.of_tier("normal")
     assert sorted(memory.store().attributes.number("access_count", ids).tolist()) == [0.0, 0.0, 1.0]
 
