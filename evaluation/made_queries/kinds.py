@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from speckit_memory.evaluation.made_queries.acronyms import acronyms
 from speckit_memory.evaluation.made_queries.declared import authors, dates, latest, status
 from speckit_memory.evaluation.made_queries.identifiers import identifiers, paths, versions
 from speckit_memory.evaluation.made_queries.kind import QueryKind
@@ -10,7 +11,7 @@ from speckit_memory.evaluation.made_queries.negations import negations
 from speckit_memory.evaluation.made_queries.pairs import pairs
 from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
 from speckit_memory.evaluation.made_queries.phrases import phrases, stop_phrases
-from speckit_memory.evaluation.made_queries.surfaces import acronyms, surfaces
+from speckit_memory.evaluation.made_queries.surfaces import surfaces
 from speckit_memory.evaluation.made_queries.titles import titles
 from speckit_memory.evaluation.made_queries.traces import traces
 from speckit_memory.evaluation.made_queries.typos import typos
