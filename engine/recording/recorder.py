@@ -7,13 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Lock, Timer
 
 from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.engine.background.timers import begun
-from speckit_memory.engine.recording.similar_questions import are_similar
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     DroppedQueries,
@@ -25,6 +26,26 @@ from speckit_memory.memory.store.evaluation.records import (
     UsageSignal,
 )
 from speckit_memory.memory.store.file.guarding.store_file import may_only_be_read
+
+# Whether one question asks another one again in other words.
+#
+# A question that is rephrased at once says that the first answer did not help (Hassan, Shi, Craswell and Ramsey,
+# "Beyond clicks: query reformulation as a predictor of search satisfaction", CIKM 2013).
+
+SHARED = 0.5
+"""Minimum share of the content words of the shorter question that both questions contain."""
+
+
+def are_similar(first: str, second: str) -> bool:
+    """Whether two questions share half of the content words of the shorter one, in whatever inflection."""
+    one, other = ({*_analyser().tokens(text)} for text in (first, second))
+    return bool(one and other) and len(one & other) >= SHARED * min(len(one), len(other))
+
+
+@cache
+def _analyser() -> Analyser:
+    return Analyser()
+
 
 LOGGER = logging.getLogger(__name__)
 SECONDS = 0.1

@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from speckit_memory.engine.graph.report import GraphReport as GraphReport
     from speckit_memory.engine.graph.report import LinkedNames as LinkedNames
     from speckit_memory.engine.runtime.model_use import StoreModels as StoreModels
-    from speckit_memory.engine.search.cost import SearchCost as SearchCost
     from speckit_memory.engine.search.plans import PlannedChannel as PlannedChannel
     from speckit_memory.engine.search.plans import PlannedVariant as PlannedVariant
     from speckit_memory.engine.search.plans import PlanReport as PlanReport
+    from speckit_memory.engine.search.plans import SearchCost as SearchCost
     from speckit_memory.engine.search.reading import TextExcerpt as TextExcerpt
     from speckit_memory.engine.search.triggers import RelatedMemory as RelatedMemory
     from speckit_memory.engine.search.triggers import TriggerMatch as TriggerMatch

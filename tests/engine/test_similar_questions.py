@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from speckit_memory.engine.recording.similar_questions import are_similar
+from speckit_memory.engine.recording.recorder import are_similar
 
 
 @pytest.mark.requirement("P5.implicit")

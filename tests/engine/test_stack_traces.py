@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.engine.answers.stack_traces import asked_by
+from speckit_memory.engine.answers.query_syntax import asked_by
 
 PYTHON = """I get this when logging in:
 Traceback (most recent call last):

@@ -7,7 +7,7 @@ import os
 import time
 from contextvars import ContextVar
 
-from speckit_memory.pipeline.isolation.output import OutputReader
+from speckit_memory.pipeline.isolation.process import OutputReader
 
 CALL: ContextVar[str] = ContextVar("call", default="none")
 

@@ -20,10 +20,9 @@ from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.remote import client as client_module
 from speckit_memory.memory.models.embedders.remote import embedder as embedder_module
 from speckit_memory.memory.models.embedders.remote import reply
-from speckit_memory.memory.models.embedders.remote.client import EmbeddingClient
+from speckit_memory.memory.models.embedders.remote.client import EmbeddingClient, Pace
 from speckit_memory.memory.models.embedders.remote.embedder import RemoteEmbedder
 from speckit_memory.memory.models.embedders.remote.endpoint import endpoint
-from speckit_memory.memory.models.embedders.remote.pace import Pace
 
 KEY = "sk-a-key-that-nobody-may-see"
 BUNDLED = StaticEmbedder()

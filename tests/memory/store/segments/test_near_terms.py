@@ -9,8 +9,8 @@ from rapidfuzz.distance import OSA
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.read_model.words.lexicon import Vocabulary
-from speckit_memory.memory.store.segment_files import near_terms
-from speckit_memory.memory.store.segment_files.near_terms import LONGEST, NearTerms
+from speckit_memory.memory.store.segment_files import term_table
+from speckit_memory.memory.store.segment_files.term_table import LONGEST, NearTerms
 
 LETTERS = "abzAB019_-é日🦀\u0301\ud800"
 words = st.text(LETTERS, max_size=7) | st.text(max_size=4)
@@ -21,7 +21,7 @@ words = st.text(LETTERS, max_size=7) | st.text(max_size=4)
 @example(["a" * (LONGEST + 3), "a" * (LONGEST - 1)], "a" * (LONGEST + 1), 2, 1)
 def test_no_term_that_is_near_is_left_out(terms: list[str], wanted: str, edits: int, together: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(near_terms, "TOGETHER", together)
+        patched.setattr(term_table, "TOGETHER", together)
         found = NearTerms.of(terms).places(wanted, edits).tolist()
     assert {place for place, term in enumerate(terms) if OSA.distance(wanted, term) <= edits} <= set(found)
 
