@@ -144,7 +144,7 @@ _MODULES = {
     "engine.upkeep.maintenance": ("JobOutcome", "MaintenanceReport"),
     "engine.api.memory": ("Memory",),
     "engine.runtime.model_use": ("StoreModels",),
-    "engine.search.plans": ("PlanReport", "PlannedChannel", "PlannedVariant"),
+    "engine.search.plans": ("PlanReport", "PlannedChannel", "PlannedVariant", "SearchCost"),
     "engine.search.reading": ("TextExcerpt",),
     "engine.serving.reloading": ("FilesFollowed",),
     "engine.answers.result_parts": (
@@ -162,7 +162,6 @@ _MODULES = {
     "engine.explain.smallest_change": ("SmallestChange",),
     "engine.serving.cache_key": ("StateToken",),
     "engine.search.triggers": ("RelatedMemory", "TriggerMatch", "TriggerMatches"),
-    "engine.search.cost": ("SearchCost",),
     "errors": (
         "ConfigurationError",
         "DocumentError",
