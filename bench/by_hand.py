@@ -30,7 +30,8 @@ class HandWrittenSearch:
         self._embedder = memory.embedder
         with memory.database.snapshot_read() as source:
             texts = source.execute("SELECT id, title, body FROM memories JOIN texts ON memory_id = id").fetchall()
-            parents = {id_: memory for id_, memory in source.execute("SELECT id, memory_id FROM chunks")}
+            chunks, memories = loading.load_chunk_parents(source)
+            parents = dict(zip(chunks.tolist(), memories.tolist(), strict=True))
             passages, vectors = loading.load_vectors(source)
         self._connection = apsw.Connection(str(path))
         self._connection.enable_load_extension(True)
@@ -47,7 +48,7 @@ class HandWrittenSearch:
             )
             self._connection.executemany(
                 "INSERT INTO vectors (rowid, memory, vector) VALUES (?, ?, ?)",
-                ((int(id_), parents[int(id_)], row.tobytes()) for id_, row in zip(passages, vectors, strict=True)),
+                ((id_, parents[id_], row.tobytes()) for id_, row in zip(passages.tolist(), vectors, strict=True)),
             )
 
     def search(self, query: str) -> list[tuple[int, str, str]]:
