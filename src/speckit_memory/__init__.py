@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import ResultRow as ResultRow
     from speckit_memory.engine.answers.results import SearchResult as SearchResult
     from speckit_memory.engine.answers.results import ShadowAnswer as ShadowAnswer
-    from speckit_memory.engine.api.checkpoints import RepairReport as RepairReport
     from speckit_memory.engine.api.checkpoints import RestoreResult as RestoreResult
     from speckit_memory.engine.api.deletion import DeletionResult as DeletionResult
     from speckit_memory.engine.api.deletion import UndeletionResult as UndeletionResult
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
     from speckit_memory.engine.api.exchange import ImportedMemory as ImportedMemory
     from speckit_memory.engine.api.exchange import ImportResult as ImportResult
     from speckit_memory.engine.api.inventory import StoreDelta as StoreDelta
-    from speckit_memory.engine.api.learning import LearnedPhrases as LearnedPhrases
+    from speckit_memory.engine.api.lifecycle import RepairReport as RepairReport
     from speckit_memory.engine.api.memory import Memory as Memory
+    from speckit_memory.engine.api.triggers import LearnedPhrases as LearnedPhrases
     from speckit_memory.engine.diagnostics.health import HealthCheck as HealthCheck
     from speckit_memory.engine.diagnostics.health import HealthReport as HealthReport
     from speckit_memory.engine.documents.alias_report import AliasGroup as AliasGroup
