@@ -15,7 +15,7 @@ from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine import components
 from speckit_memory.engine.answers.absence import absence, sightings
 from speckit_memory.engine.answers.answer import explanation
-from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest, SearchRequest
+from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest, SearchRequest, parameters_of
 from speckit_memory.engine.answers.results import Explanation, SearchResult
 from speckit_memory.engine.answers.search_options import adjust_pipeline
 from speckit_memory.engine.answers.why_not import beyond_reach
@@ -34,7 +34,6 @@ from speckit_memory.pipeline.configuration.builder import CheckedPipeline, exami
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import name_of
 from speckit_memory.pipeline.configuration.variants import without
-from speckit_memory.pipeline.model.columns import Mode
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.view import StoreView
 
@@ -103,7 +102,7 @@ def why_not_change(
         return None
     if never := beyond_reach(result, memory, store):
         return SmallestChange(never=never)
-    present = searching.wished(asked.adjust, asked.question.session)
+    present = searching.wished(asked.question.adjust, asked.question.session)
     base = present.base
     assert base is not None and present.checked is not None  # pipelines of a memory were examined
     pipeline = searching.answering(result).pipeline
@@ -121,7 +120,7 @@ def why_not_change(
         store,
         steps,
         until=until,
-        enough=("limit", *asked.adjust.named) if door.parameter_is_enough else (),
+        enough=("limit", *asked.question.adjust.named) if door.parameter_is_enough else (),
     )
     return replace(found, change=found.change and with_file(found.change, base, searching.config))
 
@@ -136,11 +135,11 @@ def _asked_again(
     asked, whole = change.applied(asked, unchanged)
     try:
         if whole is unchanged:
-            through = searching.adjusted(asked.adjust, asked.question.session)
+            through = searching.adjusted(asked.question.adjust, asked.question.session)
         else:
-            through = searching.changed(adjust_pipeline(whole, asked.adjust)[0])
+            through = searching.changed(adjust_pipeline(whole, asked.question.adjust)[0])
         return through.search(
-            opened, asked.question, now=asked.now, allowed_ms=asked.allowed_ms, snippet=0, content=False
+            opened, replace(asked.question, snippet=0, content=False), now=asked.now, allowed_ms=asked.allowed_ms
         )
     except SpeckitError:
         return None
@@ -155,21 +154,10 @@ class ExplainService:
 
     session: StoreSession
 
-    def plan(
-        self, text: str, *, limit: int = 10, folder: str = "", mode: Mode = "auto", token_usage: float | None = None
-    ) -> PlanReport:
-        """Describes what a search would do, without running it.
-
-        Args:
-            text: The query.
-            limit: Maximum number of results.
-            folder: Search only this folder and its sub-folders.
-            mode: "resume" looks for handovers first.
-            token_usage: Share of the caller's context window in use, [0, 1].
-        """
-        question = SearchRequest(text=text, limit=limit, folder=folder, mode=mode, token_usage=token_usage)
-
-        return self.session.read(lambda opened: self.session.searcher.plan(opened, question))
+    @parameters_of(SearchRequest)
+    def plan(self, request: SearchRequest) -> PlanReport:
+        """Describes what a search would do, without running it; see `SearchRequest` for the parameters."""
+        return self.session.read(lambda opened: self.session.searcher.plan(opened, request))
 
     def row(self, result: SearchResult, name: int | str) -> Explanation:
         """How a result got its score, step by step. Raises E080 if the memory is not among the results."""

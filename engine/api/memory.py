@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from speckit_memory.config.files.paths import named_paths
 from speckit_memory.config.workspace.deadline import deadline_in_force, deadline_of
@@ -17,9 +17,8 @@ from speckit_memory.config.workspace.recording import recording_in_force
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, Settings, settings
 from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, texts
+from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, parameters_of
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.answers.search_options import SearchOptions, wanted_of
 from speckit_memory.engine.api.checkpoints import CheckpointService
 from speckit_memory.engine.api.deletion import DeletionService
 from speckit_memory.engine.api.documents import DocumentService
@@ -49,7 +48,6 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.configuration.loading import PipelineSource, name_of
-from speckit_memory.pipeline.model.columns import Mode
 
 if TYPE_CHECKING:
     from speckit_memory.engine.diagnostics.health import HealthReport
@@ -174,90 +172,29 @@ class Memory:
         self.shadows.stop()
         self.session.end()
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int = 10,
-        folder: str = "",
-        tier: str = "",
-        context_type: str = "",
-        mode: Mode = "auto",
-        session: str = "",
-        now: float | None = None,
-        deadline_ms: float | Literal["setting"] | None = "setting",
-        concepts: Sequence[str] = (),
-        anchors: Sequence[str] = (),
-        token_usage: float | None = None,
-        dedup: bool = True,
-        intent: str | None = None,
-        adjust: SearchOptions | None = None,
-        snippet: int = 400,
-        content: bool = False,
-        query_id: str = "",
-    ) -> SearchResult:
-        """Runs one query through the pipeline. "Words in quotes" are required, a -word is excluded (docs/queries.md).
+    @parameters_of(SearchRequest)
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Runs one query through the pipeline: `search("why?", limit=5)`; see `SearchRequest` for the parameters.
 
-        Call `feedback.delivered` with the result once it has reached the reader. Fixing `now` and `deadline_ms` makes a
-        search reproducible.
-
-        Args:
-            text: The query; may be empty if `concepts` are given.
-            limit: Maximum number of results.
-            folder: Search only this folder and its sub-folders.
-            tier: Search only this importance tier.
-            context_type: Search only this context type.
-            mode: "resume" looks for handovers first, then for the words that name the work.
-            session: Session identifier; enables deduplication and attention.
-            now: Time of the query in epoch seconds; default: the clock.
-            deadline_ms: After this time costly or optional steps are skipped, and the answer says so. Opening the store
-                does not count; None or 0 is no deadline.
-            concepts: Two to five texts that must all match; `text`, if given, ranks the matches.
-            anchors: Return only these sections of the memories.
-            token_usage: Share of the caller's context window in use, [0, 1].
-            dedup: Leave out what the session was sent already.
-            intent: One of seven intents (docs/queries.md), "" for none; default: detected from the words.
-            adjust: Per-search options. If the pipeline has to be rebuilt for them, variants do not run.
-            snippet: Length of the excerpts in characters; 0 for none.
-            content: Whether rows carry the whole text of their memory.
-            query_id: 16 hexadecimal digits that name the query in records; default: random.
-
-        Raises:
-            SpeckitError: An argument is not accepted.
+        "Words in quotes" are required, a -word is excluded (docs/queries.md). Call `feedback.delivered` with the result
+        once it has reached the reader. Raises SpeckitError for parameters that are not accepted.
         """
-
-        question = SearchRequest(
-            text=text,
-            limit=limit,
-            folder=folder,
-            tier=tier,
-            context_type=context_type,
-            mode=mode,
-            session=session,
-            concepts=texts(concepts, "concepts"),
-            anchors=texts(anchors, "anchors"),
-            token_usage=token_usage,
-            dedup=dedup,
-            intent=intent,
-        )
-        question.require_types()
+        request.require_types()
         self.pipelines.reload()
+        deadline_ms = request.deadline_ms
         set_ms = self.session.settings.deadline_ms
         allowed_ms = set_ms if deadline_ms == "setting" else deadline_of(deadline_ms or 0, "deadline_ms")
-
-        query_id = query_id or secrets.token_hex(8)
+        query_id = request.query_id or secrets.token_hex(8)
 
         def found(opened: OpenStore) -> SearchResult:
-            asked = time.time() if now is None else now
+            asked = time.time() if request.now is None else request.now
             if watched:
                 watched.again()
             result = wished.searching.search(
                 opened,
-                question,
+                request,
                 now=asked,
                 allowed_ms=allowed_ms,
-                snippet=snippet,
-                content=content,
                 watched=watched,
                 wished=wished,
             )
@@ -265,7 +202,7 @@ class Memory:
 
         self.session.upkeep.asked()
         with SERVING.serving(), self.session.configuration.using() as serving:
-            wished = serving.searching.wished(wanted_of(adjust), session)
+            wished = serving.searching.wished(replace(request.adjust), request.session)
             watched = serving.watched(query_id) if wished.searching is serving.searching else None
             noted = serving.shadows is not None or serving.replays is not None
             try:

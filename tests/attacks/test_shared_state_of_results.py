@@ -52,9 +52,9 @@ def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: 
 def test_what_a_search_wanted_is_out_of_reach_of_its_answer(tally: Tally, memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next who wants the same."""
     with memory.using("default") as behind:
-        for wish in (None, SearchOptions(rerank=False)):
+        for wish in (SearchOptions(), SearchOptions(rerank=False)):
 
-            def wanted(wish: SearchOptions | None = wish) -> SearchResult:
+            def wanted(wish: SearchOptions = wish) -> SearchResult:
                 return behind.search(QUESTIONS[3].text, now=NOW, deadline_ms=None, adjust=wish)
 
             known = observed(wanted())

@@ -165,7 +165,7 @@ def test_what_the_page_about_pipelines_shows_in_python_runs(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     said: dict[str, Any] = {}
     exec(shown, said)
-    assert said["memory"].pipeline.hash == examine("catalogue", components.registry(), {}).hash
+    assert said["memory"].pipelines.current.hash == examine("catalogue", components.registry(), {}).hash
 
 
 def test_health_says_that_a_value_was_given_and_does_not_compare_it_with_files(tmp_path: Path) -> None:

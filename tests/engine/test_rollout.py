@@ -75,7 +75,11 @@ def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_
         for session, fuser in ((within, "rsf"), (beyond, "z_score")):
             plain, same, other = (
                 memory.search("rank fusion", session=session, adjust=wanted)
-                for wanted in (None, SearchOptions(rerank=True, state_limits=False), SearchOptions(rerank=False))
+                for wanted in (
+                    SearchOptions(),
+                    SearchOptions(rerank=True, state_limits=False),
+                    SearchOptions(rerank=False),
+                )
             )
             assert same.pipeline == plain.pipeline != other.pipeline
             assert [row.steps for row in same.results] == [row.steps for row in plain.results]

@@ -20,7 +20,7 @@ __all__ = ["indexed_files", "memory"]  # fixtures
 YEAR = 365 * 86_400.0
 
 
-def hash_of(memory: Memory, adjust: SearchOptions | None) -> str:
+def hash_of(memory: Memory, adjust: SearchOptions) -> str:
     return memory.search("quokka cache", adjust=adjust).pipeline.hash
 
 
@@ -161,7 +161,7 @@ def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
 
 def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next of their kind, and for questions about their answers."""
-    before = hash_of(memory, None)
+    before = hash_of(memory, SearchOptions())
     wanted = [
         SearchOptions(rerank=False),
         SearchOptions(contiguity=True, causal_boost=True),
@@ -170,7 +170,7 @@ def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     hashes = [hash_of(memory, one) for one in (*wanted, *wanted)]
     assert hashes[:3] == hashes[3:]
     assert len({before, *hashes}) == 4
-    assert hash_of(memory, None) == before == hash_of(memory, SearchOptions())
+    assert hash_of(memory, SearchOptions()) == before == hash_of(memory, SearchOptions())
     result = memory.search("quokka cache", adjust=wanted[0])
     assert "maxsim" not in {step for row in result.results for step, _ in row.steps}
     assert memory.session.configuration.answered(result).answering(result).pipeline.hash == result.pipeline.hash
