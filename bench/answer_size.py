@@ -41,7 +41,7 @@ def answers(memory: Memory) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """The text and the structured content of every answer."""
 
     async def work() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-        server = build(Workspace(lambda _create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
+        server = build(Workspace(lambda _create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
             for name, calls in CALLS.items():

@@ -43,7 +43,7 @@ class Floor:
             words.append(np.array([self._codes.setdefault(token, len(self._codes)) for token in tokens], np.int32))
             rows.append(np.full(len(tokens), row, np.int32))
 
-        with memory.database.snapshot_read() as connection:
+        with memory.session.database.snapshot_read() as connection:
             self._passages, self._vectors = loading.load_vectors(connection)
             for id_, *fields in loading.load_fields(connection):
                 row = places.setdefault(id_, len(places))
@@ -67,8 +67,8 @@ class Floor:
 
     def question(self, text: str) -> Question:
         """A query as the store's own analyser and model read it."""
-        words = dict.fromkeys(self._memory.analyser.tokens(text))
-        direction = np.asarray(self._memory.embedder.embed_query(text), np.float32)
+        words = dict.fromkeys(self._memory.models.analyser.tokens(text))
+        direction = np.asarray(self._memory.models.embedder.embed_query(text), np.float32)
         return Question(direction, tuple(self._codes[word] for word in words if word in self._codes))
 
     def search(self, question: Question) -> tuple[Ids, Ids]:

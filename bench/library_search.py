@@ -37,7 +37,7 @@ def main() -> None:
         Memory.open(folder / "memory.db", "default", root=folder, environ={}, shadows=False) as memory,
         tempfile.TemporaryDirectory() as scratch,
     ):
-        corpus = Corpus(memory.store().attributes.count)
+        corpus = Corpus(memory.session.view().attributes.count)
         floor, by_hand = Floor(memory), HandWrittenSearch(memory, Path(scratch) / "by_hand.db")
         warming = corpus.queries("complex", 20)
         settle(memory, warming)

@@ -50,7 +50,7 @@ def writing(store: Path, name: str, seconds: float) -> int:
             text = f"Note {turn} of {name} about rivers and herons."
             memory.index_documents((Source(key=f"{name}/{turn}", text=text),))
             print("begun", flush=True)
-            memory.write_segment()
+            memory.lifecycle.write_segment()
             turn += 1
     return turn
 
@@ -112,7 +112,7 @@ def killed(store: Path, corpus: Corpus, kills: int, seed: int) -> bool:
     draw, right, told, files = random.Random(seed), True, Counter[str](), Counter[str]()
     begun = time.monotonic()
     with opened(store) as memory:
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     whole = 1.2 * (time.monotonic() - begun)  # some are killed shortly after the end
     for attempt in range(kills):
         with role(store, f"killed {attempt} {seed}", seed, 600) as writer:
@@ -133,8 +133,8 @@ def killed(store: Path, corpus: Corpus, kills: int, seed: int) -> bool:
     print(f"{kills} kills, answers of {QUESTIONS} questions each {'equal' if right else 'DIFFERENT'}")
     print(f"doctor named: {dict(told)}; files left: {dict(files)}")
     with opened(store) as memory:
-        memory.write_segment()
-        damage = memory.check()
+        memory.lifecycle.write_segment()
+        damage = memory.lifecycle.check()
     left = sorted(file.name for file in shelf.folder_of(store).glob("*.seg*"))
     print(f"after one more writer: {doctor(store)[1]}, {len(left)} files (segment and stamp), damage: {list(damage)}")
     return right and not damage and len(left) == 2

@@ -18,7 +18,7 @@ def settle(memory: Memory, queries: Sequence[str], at_least: int = 5) -> None:
     Pipelines that look up no words ask all of these.
     """
     for number in range(MOST):
-        if number >= at_least and not memory._open.read_model.current().lexicon.from_file:
+        if number >= at_least and not memory.session.opened.read_model.current().lexicon.from_file:
             return
         memory.search(queries[number % len(queries)], deadline_ms=None)
         if number >= at_least:

@@ -21,7 +21,7 @@ NOW = 1_800_000_000.0
 def differences(memory: Memory, draw: random.Random) -> tuple[str, list[str]]:
     """Where the latest state came from ("segment", "segment and changes" or "tables"), and what of it is not as its
     tables have it; both are read in one transaction."""
-    opened = memory._open
+    opened = memory.session.opened
     models, beside = opened.read_model._models, BackgroundBuilder(opened.database)
     with committed_read(opened.database) as connection:
         held = shelf.segment_status(connection, opened.database.path, patient=True)

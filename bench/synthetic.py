@@ -114,8 +114,8 @@ def build(
         memory.index_documents(corpus.sources(), progress=progress)
         edges = corpus.edges()
         while some := tuple(islice(edges, LINKED_AT_ONCE)):
-            memory.link(some, created_by="manual")
-        memory.write_segment()  # that of the index run does not know the edges
+            memory.graph.add_edges(some, created_by="manual")
+        memory.lifecycle.write_segment()  # that of the index run does not know the edges
     return path, corpus
 
 

@@ -43,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Corpus]:
 
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
         memory.index_documents(sources())
-        assert memory.stats().chunks == PASSAGES
+        assert memory.inventory.stats().chunks == PASSAGES
     return root, corpus
 
 

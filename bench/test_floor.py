@@ -48,7 +48,7 @@ OVERHEAD_SHARE = 0.2
 def test_a_search_takes_a_bounded_multiple_of_the_floor(
     benchmark: Any, memories: list[Memory], store: tuple[Path, Corpus], floor: Floor, complexity: str
 ) -> None:
-    pipeline = memories[0].pipeline
+    pipeline = memories[0].pipelines.current
     limit = LIMITS[pipeline.name][complexity]
     searches = product(memories, store[1].queries(complexity, QUERIES))
     spent, least, overhead = [], [], []
@@ -104,8 +104,8 @@ def test_the_floor_is_a_search(benchmark: Any, store: tuple[Path, Corpus], floor
     ):
         for query in queries:
             passages, memories = floor.search(floor.question(query))
-            near = by_meaning.store().vectors.nearest(
-                floor.question(query).direction, 10, by_meaning.store().attributes.scope(Filter(), 0.0), "chunk"
+            near = by_meaning.session.view().vectors.nearest(
+                floor.question(query).direction, 10, by_meaning.session.view().attributes.scope(Filter(), 0.0), "chunk"
             )[0]
             worded = [row.id for row in by_words.search(query, limit=10, deadline_ms=None).results]
             agreed += [len(np.intersect1d(passages, near)), len(np.intersect1d(memories, worded))]

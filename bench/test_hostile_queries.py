@@ -50,7 +50,7 @@ def test_a_query_made_to_be_slow_is_inside_the_limit(
     benchmark.pedantic(search, rounds=TRIES, iterations=1)
 
     times = min(spent) / float(np.median(floors))
-    pipeline = memories[0].pipeline.name
+    pipeline = memories[0].pipelines.current.name
     benchmark.extra_info |= {"pipeline": pipeline, "ms": round(min(spent), 1), "floors": round(times, 1)}
     print(f"{shape} ({pipeline}): {min(spent):.1f} ms, {times:.1f} floors")
     if pipeline == "default":

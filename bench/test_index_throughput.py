@@ -146,7 +146,7 @@ def test_searches_beside_an_index_run(workspace: tuple[Path, Corpus], benchmark:
     (root / ".speckit").mkdir(exist_ok=True)
     taken: list[float] = []
     with Memory.open(root / ".speckit" / "memory.db", root=root, environ={}) as memory:
-        memory.index_documents(corpus.sources() if not memory.sources() else ())
+        memory.index_documents(corpus.sources() if not memory.documents.sources() else ())
 
         def search(_process: int = 0) -> None:
             (query,) = corpus.queries("moderate", 1)

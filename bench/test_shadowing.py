@@ -53,7 +53,7 @@ def test_the_median_search_takes_hardly_longer_beside_variants(
         queries = [" ".join(corpus.words(4)) for _ in range(ROUNDS * BLOCK)]
         for _, memory in turns:
             for query in queries[:5]:
-                memory.served(memory.search(query))
+                memory.feedback.delivered(memory.search(query))
 
         def ask(number: int) -> None:
             first = number % len(turns)
@@ -62,13 +62,13 @@ def test_the_median_search_takes_hardly_longer_beside_variants(
                     begun = time.perf_counter()
                     result = memory.search(query)
                     times[name].append(time.perf_counter() - begun)
-                    memory.served(result)
+                    memory.feedback.delivered(result)
                     time.sleep(pause)
 
         rounds = iter(range(ROUNDS))
         benchmark.pedantic(lambda: ask(next(rounds)), rounds=ROUNDS, iterations=1)
-        beside.write_notes()
-        waiting = {state.waiting for state in beside.shadows if state.mode == "shadow"}
+        beside.feedback.write()
+        waiting = {state.waiting for state in beside.shadows.list() if state.mode == "shadow"}
 
     medians = {name: np.median(np.reshape(taken, (ROUNDS, BLOCK)), axis=1) for name, taken in times.items()}
     ratios = np.log(medians["beside"]) - np.log((medians["alone"] + medians["again"]) / 2)

@@ -34,7 +34,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.mark.requirement("R4.order")
 def test_the_passages_of_a_result_stand_in_the_order_of_the_document(memory: Memory) -> None:
-    passages = memory.store().passages.of_memory(memory.get("long.md").id)
+    passages = memory.session.view().passages.of_memory(memory.get("long.md").id)
 
     lines = [passage.first_line for passage in passages]
     assert len(lines) > 3
@@ -44,14 +44,14 @@ def test_the_passages_of_a_result_stand_in_the_order_of_the_document(memory: Mem
 @pytest.mark.requirement("C5.fresh")
 def test_degrees_follow_every_change_of_an_edge(memory: Memory) -> None:
     def degrees() -> dict[int, float]:
-        ids, sums = memory.store().graph.degrees({"caused": 1.0})
+        ids, sums = memory.session.view().graph.degrees({"caused": 1.0})
         return dict(zip(ids.tolist(), sums.tolist(), strict=True))
 
     ids = [memory.get(key).id for key in ("long.md", "short.md")]
     assert degrees() == {}
-    memory.link([("long.md", "caused", "short.md", 0.5)])
+    memory.graph.add_edges([("long.md", "caused", "short.md", 0.5)])
     assert degrees() == dict.fromkeys(ids, 0.5)
-    memory.link([("long.md", "caused", "short.md", 0.75)])
+    memory.graph.add_edges([("long.md", "caused", "short.md", 0.75)])
     assert degrees() == dict.fromkeys(ids, 0.75)
 
 

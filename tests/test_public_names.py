@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import speckit_memory
-from speckit_memory import Memory, SpeckitError
+from speckit_memory import Memory, SpeckitError, results
 
 PAGE = Path(speckit_memory.__file__)
 ASIDE = {
@@ -75,32 +75,59 @@ def test_all_errors_are_caught_by_one_name() -> None:
 
 
 def test_what_public_methods_return_and_what_that_holds_has_a_public_name() -> None:
-    methods = [method for name, method in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")]
+    services = {kind for kind in _classes_of_attributes() if kind.__name__.endswith("Service")}
+    assert len(services) == 14
     # what a search does not need is imported by the methods that do, and named by what is public
-    hints = [typing.get_type_hints(method, localns=_Public()) for method in methods]
-    pending = [kind for found in hints for kind in _classes(found.get("return"))]
+    methods = [method for kind in (Memory, *services) for method in _public_methods(kind)]
+    pending = [
+        kind for method in methods for kind in _classes(typing.get_type_hints(method, localns=_Public()).get("return"))
+    ]
     seen: set[type] = set()
     while pending:
         kind = pending.pop()
         if kind in seen or kind.__name__ in ASIDE or not kind.__module__.startswith("speckit_memory"):
             continue
         seen.add(kind)
-        assert kind.__name__ in speckit_memory.__all__, kind
+        assert kind.__name__ in PUBLIC, kind
         if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
             pending += [
                 part for hint in typing.get_type_hints(kind, localns=_Public()).values() for part in _classes(hint)
             ]
     names = {kind.__name__ for kind in seen}
-    assert {"SearchResult", "SearchNotes", "MemoryRecord", "HealthReport", "SearchCost"} <= names
+    assert {"SearchResult", "SearchNotes", "MemoryRecord", "HealthReport", "SearchCost", "NamedEdge"} <= names
+
+
+def test_the_root_names_the_everyday_things_and_results_the_rest() -> None:
+    there = {name for name in vars(results) if name[0].isupper()}
+
+    assert len(speckit_memory.__all__) < 36
+    assert not there & set(speckit_memory.__all__)
+
+
+def _classes_of_attributes() -> Iterator[type]:
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[Memory.__module__]))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            kind = getattr(sys.modules[Memory.__module__], node.func.id, None)
+            if isinstance(kind, type):
+                yield kind
+
+
+def _public_methods(kind: type) -> Iterator[Any]:
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_"):
+            yield method
+
+
+PUBLIC = {name: getattr(speckit_memory, name) for name in speckit_memory.__all__} | vars(results)
 
 
 class _Public(dict[str, Any]):
     """The public names."""
 
     def __missing__(self, name: str) -> Any:
-        if name not in speckit_memory.__all__:
+        if name not in PUBLIC:
             raise KeyError(name)
-        return getattr(speckit_memory, name)
+        return PUBLIC[name]
 
 
 def _classes(hint: Any) -> Iterator[type]:

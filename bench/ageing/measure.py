@@ -63,7 +63,7 @@ def _figures(moment: Moment, variant: Variant, sizes: dict[str, int]) -> Figures
         ]  # fmt: skip
         texts = [f"{row.title}\n{row.snippet}" for rows in answers for row in rows]
         new = sorted(set(texts) - set(sizes))
-        sizes |= dict(zip(new, memory.count_tokens(new), strict=True))
+        sizes |= dict(zip(new, memory.models.count_tokens(new), strict=True))
     found = evaluate([[row.key for row in rows] for rows in answers], [query.grades for query in moment.queries])
     figures = {metric: found[metric] for metric in QUALITY}
     stale = [_stale(query, rows) for query, rows in zip(moment.queries, answers, strict=True)]

@@ -61,13 +61,13 @@ def flag(name: str, what: str, *flags: str) -> Variant:
 
 
 def _unarchive(memory: Memory) -> None:
-    for one in memory.archived():
-        memory.unarchive(one.key)
+    for one in memory.lifecycle.archived():
+        memory.lifecycle.unarchive(one.key)
 
 
 def _undo(maker: str) -> Callable[[Memory], None]:
     def undo(memory: Memory) -> None:
-        memory.undo_links(by=maker)
+        memory.graph.undo(by=maker)
 
     return undo
 

@@ -159,7 +159,7 @@ class Year:
             component = self.random.choice(near if near and self.random.random() < IN_FOCUS else living)
             self._session(component, self._aside(component) if self.random.random() < 0.2 else iter(()))
         self.clock.now += 3600.0
-        self.events["jobs"] += sum(done.state == "ran" for done in self._open().maintain().jobs)
+        self.events["jobs"] += sum(done.state == "ran" for done in self._open().lifecycle.maintain().jobs)
 
     def _known(self, component: Component) -> bool:
         return component.lives(self.clock.day) and (component.name, component.aspects[0].name) in self.project.homes
@@ -201,7 +201,7 @@ class Year:
         for document in documents:
             self.clock.now += 60.0 * self.random.randint(2, 8)
             self._save(memory, document, opened, session)
-        memory.write_notes()
+        memory.feedback.write()
 
     def _search(self, memory: Memory, question: Question, session: str) -> list[str]:
         self.clock.now += 60.0 * self.random.randint(1, 3)
@@ -210,14 +210,14 @@ class Year:
         result = memory.search(
             question.text, session=session, query_id=f"{self.random.getrandbits(64):016x}", deadline_ms=None
         )
-        memory.served(result)
+        memory.feedback.delivered(result)
         found = reads(self.project, question, result.results, self.random)
         for read in found:
             self.clock.now += 20.0
             self.events["opened"] += 1
             self.events["opened stale"] += read.what in ("stale", "marked")
             self.events["opened below 3"] += read.rank > 3
-            memory.was_read(memory.read(read.key), session=session)
+            memory.feedback.opened(memory.documents.read(read.key), session=session)
             if read.useful is not None:
                 self._judge(memory, read)
         self._link(memory, found)
@@ -225,9 +225,9 @@ class Year:
 
     def _judge(self, memory: Memory, read: Read) -> None:
         self.events["useful" if read.useful else "not useful"] += 1
-        standing = memory.validate(read.key, useful=bool(read.useful))
+        standing = memory.learning.validate(read.key, useful=bool(read.useful))
         if standing.eligible and self.random.random() < 0.5:
-            memory.promote(read.key)
+            memory.learning.promote(read.key)
             self.events["promoted"] += 1
 
     def _link(self, memory: Memory, found: list[Read]) -> None:
@@ -235,7 +235,7 @@ class Year:
         stale = next((read.key for read in found if read.recognised), "")
         right = next((read.key for read in found if read.what == "right"), "")
         if stale and right and self.random.random() < LINKS:
-            memory.link_one(right, "supersedes", stale)
+            memory.graph.link(right, "supersedes", stale)
             self.events["linked by hand"] += 1
 
     def _save(self, memory: Memory, document: Document, opened: list[str], session: str) -> None:
@@ -246,7 +246,7 @@ class Year:
             self.events["cited"] += 1
         path = self._file(document, self.clock.now)
         try:
-            saved = memory.save_file(path, session=session)
+            saved = memory.documents.save(path, session=session)
         except SpeckitError as refused:
             self.events[f"refused {refused.code}"] += 1
             return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
 
 from speckit_memory.engine.answers.query_syntax import ParsedQuery, read
-from speckit_memory.engine.answers.search_options import SearchOptions
+from speckit_memory.engine.answers.search_options import SearchOptions, options_of
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import abridge
 from speckit_memory.memory.intake.secrets import identifier
@@ -28,25 +30,69 @@ MAX_NAME_CHARACTERS = 200
 MAX_LIMIT = 100
 FolderOrder = Literal["count", "recency", "importance", "composite"]
 CONCEPTS = (2, 5)
+_OWN = frozenset({"session", "now", "deadline_ms", "adjust", "snippet", "content", "query_id"})
+"""Parameters of one call, which replays of its question leave out."""
 CONTEXT_TYPES = ("research", "implementation", "decision", "discovery", "general")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """The parameters of a search, unvalidated. See `engine.api.memory.Memory.search` for their meaning."""
+    """The parameters of a search: the one list, for Python, the command line, the tools, records and replays.
 
-    text: str
+    `require_types` and `query` check the values. Fixing `now` and `deadline_ms` makes a search reproducible.
+
+    Attributes:
+        text: The query; may be empty if `concepts` are given.
+        limit: Maximum number of results.
+        folder: Search only this folder and its sub-folders.
+        tier: Search only this importance tier.
+        context_type: Search only this context type.
+        mode: "resume" looks for handovers first, then for the words that name the work.
+        session: Session identifier; enables deduplication and attention.
+        now: Time of the query in epoch seconds; default: the clock.
+        deadline_ms: After this time costly or optional steps are skipped, and the answer says so. Opening the store
+            does not count; None or 0 is no deadline.
+        concepts: Two to five texts that must all match; `text`, if given, ranks the matches.
+        anchors: Return only these sections of the memories.
+        token_usage: Share of the caller's context window in use, [0, 1].
+        dedup: Leave out what the session was sent already.
+        intent: One of seven intents (docs/queries.md), "" for none; default: detected from the words.
+        adjust: Per-search options. If the pipeline has to be rebuilt for them, variants do not run.
+        snippet: Length of the excerpts in characters; 0 for none.
+        content: Whether rows carry the whole text of their memory.
+        query_id: 16 hexadecimal digits that name the query in records; default: random.
+    """
+
+    text: str = field(kw_only=False)
     limit: int = 10
     folder: str = ""
     tier: str = ""
     context_type: str = ""
     mode: Mode = "auto"
     session: str = ""
-    concepts: tuple[str, ...] = ()
-    anchors: tuple[str, ...] = ()
+    now: float | None = None
+    deadline_ms: float | Literal["setting"] | None = "setting"
+    concepts: Sequence[str] = ()
+    anchors: Sequence[str] = ()
     token_usage: float | None = None
     dedup: bool = True
     intent: str | None = None
+    adjust: SearchOptions = field(default_factory=SearchOptions)
+    snippet: int = 400
+    content: bool = False
+    query_id: str = ""
+
+    def __post_init__(self) -> None:
+        """Takes copies of lists and options. Raises E030 for other values."""
+        for name in ("concepts", "anchors"):
+            object.__setattr__(self, name, texts(getattr(self, name), name))
+        object.__setattr__(self, "adjust", replace(options_of(self.adjust)))
+
+    @property
+    def replayed(self) -> dict[str, Any]:
+        """The parameters that another pipeline is asked with and that are not the default; the session is left out."""
+        values = {one.name: (getattr(self, one.name), one.default) for one in fields(self) if one.name not in _OWN}
+        return {name: value for name, (value, default) in values.items() if value != default}
 
     def require_types(self) -> None:
         """Raises E030 for all parameters of the wrong type."""
@@ -86,18 +132,39 @@ class SearchRequest:
         )
 
 
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def parameters_of(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Concatenate[S, P], T]]:
+    """Lets a method take the parameters of a request in place of the request."""
+
+    def decorate(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
+        @wraps(method)
+        def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return method(self, kind(*args, **kwargs))
+
+        own, taken = signature(method), signature(kind)
+        parameters = (next(iter(own.parameters.values())), *taken.parameters.values())
+        vars(call)["__signature__"] = own.replace(parameters=parameters)
+        return call
+
+    return decorate
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """A question with everything else that determines its answer.
 
-    The time (epoch seconds), the time limit, the per-search options, the store's change number at the search, and the
-    session state it saw, None unless it is recorded for replays.
+    The time (epoch seconds) and the time limit in force, the store's change number at the search, and the session state
+    it saw, None unless it is recorded for replays.
     """
 
     question: SearchRequest
     now: float
     allowed_ms: float | None
-    adjust: SearchOptions = field(default_factory=SearchOptions)
     state: int = 0
     session: SessionState | None = None
 

@@ -89,10 +89,8 @@ NOTHING = SearchOptions()
 """No option is set."""
 
 
-def wanted_of(given: object) -> SearchOptions:
-    """The options of a search, `NOTHING` for None. Raises E030 for a value that is no `SearchOptions`."""
-    if given is None:
-        return NOTHING
+def options_of(given: object) -> SearchOptions:
+    """The options of a search. Raises E030 for a value that is no `SearchOptions`."""
     if not isinstance(given, SearchOptions):
         raise _misfit("adjust", given, "SearchOptions")
     return given

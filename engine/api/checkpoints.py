@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake import secrets
 from speckit_memory.pipeline.process.cancellation import require_wanted
@@ -25,10 +23,6 @@ if TYPE_CHECKING:
     from speckit_memory.memory.store.checkpoints.folder import Checkpoint
     from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
     from speckit_memory.memory.store.file.connection import Transaction
-
-
-_NAMED = 10
-"""Maximum number of faults recorded with the checkpoint that is made before a repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +39,13 @@ class RestoreResult:
     aside: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RepairReport:
-    """The result of a repair: faults `mended`, faults `left`, and the checkpoint made `before`, "" if there was no
-    fault."""
-
-    mended: tuple[str, ...]
-    left: tuple[str, ...]
-    before: str
-
-
-class CheckpointOperations(ABC):
+@dataclass(eq=False)
+class CheckpointService:
     """The operations on checkpoints of the open store."""
 
-    @property
-    @abstractmethod
-    def settings(self) -> Settings:
-        """The settings in force."""
+    session: StoreSession
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
-
-    def checkpoint_create(
+    def create(
         self,
         name: str,
         *,
@@ -93,22 +70,22 @@ class CheckpointOperations(ABC):
         if kind := secrets.secret_kind_of_name(name):
             message = f"the name of the checkpoint holds a secret ({kind}); nothing was made"
             raise SpeckitError("E030", message, actions=("choose another name",))
-        kept = storable(dict(metadata or {}), self.settings.root)
-        return self._made(name, normalised_folder(folder), kept, (), progress)
+        kept = storable(dict(metadata or {}), self.session.root)
+        return self.make(name, normalised_folder(folder), kept, (), progress)
 
-    def checkpoint_list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
+    def list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
         """The checkpoints, the latest first; with `folder`, those of it, of folders below, and of the whole store."""
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         below = normalised_folder(folder)
         found = [
             one
-            for one in Folder(self._followed.current.database.path).all()
+            for one in Folder(self.session.database.path).all()
             if not below or not one.folder or one.folder == below or one.folder.startswith(f"{below}/")
         ]
         return found[:limit]
 
-    def checkpoint_restore(
+    def restore(
         self, name: str, *, replace: bool = False, foreign: bool = False, keep_before: bool = True
     ) -> RestoreResult:
         """Restores the memories of a checkpoint.
@@ -147,56 +124,30 @@ class CheckpointOperations(ABC):
             interference.recount(opened.database)
             return result, parted
 
-        root = self.settings.root
-        chosen = Folder(self._followed.current.database.path).get(name)
+        root = self.session.root
+        chosen = Folder(self.session.database.path).get(name)
         before = ""
-        if replace and keep_before and self._followed.run(lambda opened: opened.database.latest()):
+        if replace and keep_before and self.session.read(lambda opened: opened.database.latest()):
             before = timestamped_name("before-restore")
-            self._made(before, "", {"before": f"restore of {name}"}, (name,))
+            self.make(before, "", {"before": f"restore of {name}"}, (name,))
             require_wanted()  # from here on it is one transaction
-        restored, parted = self._followed.run(restore, writes=True)
-        self._followed.upkeep.indexed()
+        restored, parted = self.session.write(restore, create=True)
+        self.session.upkeep.indexed()
         missing = parted.without_file
-        aside = kept_by(self._followed.current.database.path, missing) if missing else ()
+        aside = kept_by(self.session.database.path, missing) if missing else ()
         return RestoreResult(restored, before, parted, aside)
 
-    def repair(self) -> RepairReport:
-        """Rebuilds derived data and removes dangling rows, after making a checkpoint.
-
-        Raises E024, and E062 if the checkpoint cannot be made; the store is unchanged then.
-        """
-        from speckit_memory.engine.runtime.store_check import check_store
-        from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-        from speckit_memory.memory.store.writing import repairs
-
-        def mend(opened: OpenStore) -> list[str]:
-            with opened.database.write() as txn:
-                done = repairs.mend(txn, found.stale)
-                if new := [fault for fault in inconsistencies(txn.connection) if fault not in found.wrong]:
-                    raise SpeckitError("E024", f"the repair would break the store: {new[0]}; nothing was changed")
-                return done
-
-        found = self._followed.run(lambda opened: check_store(opened.database, every_word=True))
-        if not found.wrong:
-            return RepairReport((), (), "")
-        before = timestamped_name("before-repair")
-        self._made(before, "", {"before": "repair", "wrong": found.wrong[:_NAMED]}, ())
-        done = self._followed.run(mend, writes=True)
-        self._followed.upkeep.indexed()
-        left = self._followed.run(lambda opened: check_store(opened.database, only=found.stale).wrong)
-        return RepairReport(tuple(done), left, before)
-
-    def checkpoint_delete(self, name: str) -> Checkpoint:
+    def delete(self, name: str) -> Checkpoint:
         """Deletes a checkpoint permanently. Raises E060 and E062."""
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
-        folder = Folder(self._followed.current.database.path)
+        folder = Folder(self.session.database.path)
         chosen = folder.get(name)
         with folder.changing():
             folder.remove(chosen)
         return chosen
 
-    def _made(
+    def make(
         self,
         name: str,
         folder: str,
@@ -204,9 +155,18 @@ class CheckpointOperations(ABC):
         spared: tuple[str, ...],
         progress: Callable[[int, int], None] | None = None,
     ) -> CreatedCheckpoint:
+        """Saves a checkpoint whose name and metadata are known to be storable.
+
+        Args:
+            name: A name that is not in use.
+            folder: The folder, normalised; "" for the whole store.
+            metadata: Shown with the checkpoint.
+            spared: Checkpoints that are kept whatever their age.
+            progress: Called with the numbers of copied and of all pages.
+        """
         from speckit_memory.memory.store.checkpoints import creation
 
-        limits = load_workspace_config(self.settings.root).checkpoints
+        limits = load_workspace_config(self.session.root).checkpoints
 
         def copied(done: int, total: int) -> None:
             require_wanted()
@@ -227,7 +187,7 @@ class CheckpointOperations(ABC):
                 progress=copied,
             )
 
-        return self._followed.run(make, repeatable=False)
+        return self.session.write(make, repeatable=False)
 
 
 def timestamped_name(what: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -11,11 +10,13 @@ from os.path import lexists
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import CheckpointOperations, timestamped_name
+from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.missing import EmptyFolderError
+from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Tier
 from speckit_memory.pipeline.process.cancellation import require_wanted
 
@@ -54,25 +55,11 @@ class UndeletionResult:
     pending: int
 
 
-class DeletionOperations(CheckpointOperations):
+@dataclass(eq=False)
+class DeletionService:
     """The operations that delete memories. Files are moved aside, or the next index run would restore them."""
 
-    @abstractmethod
-    def get(self, name: int | str) -> MemoryRecord:
-        """A memory by id or key."""
-
-    @abstractmethod
-    def list(
-        self, folder: str = "", *, sort: str = "updated_at", limit: int = 20, offset: int = 0
-    ) -> tuple[list[MemoryRecord], int]:
-        """A page of the memories of a folder.
-
-        Args:
-            folder: The folder; "" is the root.
-            sort: The attribute to sort by.
-            limit: Rows per page.
-            offset: Rows to skip.
-        """
+    session: StoreSession
 
     def delete(self, name: int | str, *, confirm: bool = False, dry_run: bool = False) -> DeletionResult:
         """Deletes a memory, by id or key, and moves its file aside; `undelete` restores both (feature T9).
@@ -82,7 +69,7 @@ class DeletionOperations(CheckpointOperations):
         does not end.
         """
         with self._one_at_a_time(dry_run):
-            memory = self.get(name)
+            memory = self.session.get(name)
             if memory.tier in PROTECTED and not (confirm or dry_run):
                 raise SpeckitError("E105", f"{memory.key} is {memory.tier}: deleting it must be confirmed")
             return DeletionResult((memory,)) if dry_run else self._deleted([memory], memory.key)
@@ -107,7 +94,7 @@ class DeletionOperations(CheckpointOperations):
         if deleted.files:
             from speckit_memory.memory.editing import aside
 
-            aside.remove_emptied(self.settings.root, deleted.files, below)
+            aside.remove_emptied(self.session.root, deleted.files, below)
         return deleted
 
     def delete_tier(
@@ -170,8 +157,8 @@ class DeletionOperations(CheckpointOperations):
         from speckit_memory.memory.store.checkpoints import deletions
         from speckit_memory.memory.store.writing import writer
 
-        root = self.settings.root
-        store = self._followed.current.database.path
+        root = self.session.root
+        store = self.session.database.path
         gone = deletions.deletion(store, name)
         files = aside.lying_aside(gone.files)
         self._require_free(gone, files)
@@ -186,14 +173,14 @@ class DeletionOperations(CheckpointOperations):
                 raise
             return back.pending
 
-        pending = self._followed.run(run, repeatable=False)
-        self._followed.upkeep.indexed()
+        pending = self.session.write(run, repeatable=False)
+        self.session.upkeep.indexed()
         deletions.drop(store, gone)
         return UndeletionResult(name, tuple(gone.memories.values()), tuple(files), pending)
 
-    def deletions(self, limit: int = 50) -> Sequence[Deletion]:
+    def list(self, limit: int = 50) -> Sequence[Deletion]:
         """The deletions that can be undone, the latest first: those with a memory or a file that is missing now."""
-        return self._followed.run(lambda opened: _deletions(opened, away=True))[:limit]
+        return self.session.read(lambda opened: _deletions(opened, away=True))[:limit]
 
     def _with_checkpoint(
         self, memories: Sequence[MemoryRecord], why: str, named: str, folder: str, confirm: bool, dry_run: bool
@@ -206,7 +193,7 @@ class DeletionOperations(CheckpointOperations):
         checkpoint = ""
         if named:
             checkpoint = timestamped_name(named)
-            self.checkpoint_create(checkpoint, folder=folder)
+            CheckpointService(self.session).create(checkpoint, folder=folder)
             require_wanted()  # the last chance to cancel: later steps must not be left half done
         with self._one_at_a_time():
             there = self._there(memories)
@@ -217,14 +204,14 @@ class DeletionOperations(CheckpointOperations):
         """A lock against other changes of documents; none for an operation that is `idle` and changes nothing."""
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
 
-        return nullcontext() if idle else one_at_a_time(self._followed.current.database.path)
+        return nullcontext() if idle else one_at_a_time(self.session.database.path)
 
     def _there(self, memories: Sequence[MemoryRecord]) -> frozenset[int]:
         """The ids of those memories that still exist."""
         from speckit_memory.memory.store.checkpoints import restoring
 
         wanted = [one.id for one in memories]
-        return self._followed.run(lambda opened: restoring.there(opened.database.reader(), wanted))
+        return self.session.read(lambda opened: restoring.there(opened.database.reader(), wanted))
 
     def _deleted(self, memories: Sequence[MemoryRecord], why: str, checkpoint: str = "") -> DeletionResult:
         """Backs the rows up, moves the files aside, then deletes the rows.
@@ -234,7 +221,6 @@ class DeletionOperations(CheckpointOperations):
         from speckit_memory.memory.editing import aside
         from speckit_memory.memory.lifecycle import interference
         from speckit_memory.memory.store.checkpoints import deletions
-        from speckit_memory.memory.store.reading import reader
         from speckit_memory.memory.store.writing import writer
         from speckit_memory.memory.store.writing.links import resolve_links
 
@@ -248,16 +234,16 @@ class DeletionOperations(CheckpointOperations):
             for left in _deletions(opened, away=False):
                 if left.at < time.time() - LEFT_SECONDS:  # else its process may still be running
                     deletions.drop(opened.database.path, left)
-                    aside.move_back(self.settings.root, (), left.files)  # removes the empty folder
+                    aside.move_back(self.session.root, (), left.files)  # removes the empty folder
             gone = deletions.keep(opened.database, keys, why, now=time.time())
             try:
-                files = aside.move_aside(self.settings.root, own, gone.files)
+                files = aside.move_aside(self.session.root, own, gone.files)
                 try:
                     with opened.database.write() as txn:
                         writer.delete_memories(txn, list(keys))
                         resolve_links(txn, time.time())
                 except SpeckitError:
-                    aside.move_back(self.settings.root, files, gone.files)
+                    aside.move_back(self.session.root, files, gone.files)
                     raise
             except SpeckitError:
                 deletions.drop(opened.database.path, gone)
@@ -265,8 +251,8 @@ class DeletionOperations(CheckpointOperations):
             interference.recount(opened.database)
             return gone.name, files
 
-        name, files = self._followed.run(run, repeatable=False)
-        self._followed.upkeep.forgotten()
+        name, files = self.session.write(run, repeatable=False)
+        self.session.upkeep.forgotten()
         return DeletionResult(tuple(memories), name, tuple(files), checkpoint)
 
     def _require_own(self, opened: OpenStore, keys: Sequence[str]) -> None:
@@ -274,30 +260,33 @@ class DeletionOperations(CheckpointOperations):
         from speckit_memory.memory.scanning.scanner import below
         from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
 
-        connection, sources = opened.database.reader(), WorkspaceSources(opened.database, self.settings.root)
+        connection, sources = opened.database.reader(), WorkspaceSources(opened.database, self.session.root)
         elsewhere, known = sources.elsewhere(connection), sources.known(connection)
         for key in keys:
             if elsewhere(key) and not any(below(key, source) for source in known):
-                message = f"{key} belongs to another workspace that shares this store, not to {self.settings.root}"
+                message = f"{key} belongs to another workspace that shares this store, not to {self.session.root}"
                 raise SpeckitError("E101", message, actions=("delete it in that workspace",))
 
     def _all(self, folder: str) -> Sequence[MemoryRecord]:
-        return sorted(self.list(folder, limit=2**31)[0], key=lambda memory: memory.key)
+        memories, _ = self.session.read(
+            lambda opened: reader.list_memories(opened.database.reader(), folder, limit=2**31)
+        )
+        return sorted(memories, key=lambda memory: memory.key)
 
     def _require_free(self, gone: Deletion, files: Sequence[str]) -> None:
         """Raises E108 if another memory or file has taken a name since."""
         from speckit_memory.memory.store.checkpoints import deletions
 
-        back = self._followed.run(lambda opened: deletions.there(opened.database.reader(), gone))
+        back = self.session.read(lambda opened: deletions.there(opened.database.reader(), gone))
         problems: list[Problem] = []
         for each, key in gone.memories.items():
-            if key in files and lexists(self.settings.root / key):
+            if key in files and lexists(self.session.root / key):
                 problems += SpeckitError("E108", f"{key}: another file has that name").problems
                 continue
             if each in back:
                 continue
             with suppress(SpeckitError):
-                self.get(key)
+                self.session.get(key)
                 problems += SpeckitError("E108", f"{key}: another memory has that key").problems
         if problems:
             raise SpeckitError.of(problems)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
+from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
+from speckit_memory.engine.api.graph import GraphService
+from speckit_memory.engine.api.saving import save_file
 from speckit_memory.engine.recording.screening import screen_text, storable
-from speckit_memory.engine.session.reopening import ReopeningStore
-from speckit_memory.engine.session.usage_events import note_read
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.documents.saved_links import LinkedMemories
     from speckit_memory.engine.search.reading import TextExcerpt
-    from speckit_memory.memory.indexing import SaveResult
-    from speckit_memory.memory.store.records import MemoryRecord
+    from speckit_memory.memory.indexing import IndexReport, SaveResult
+    from speckit_memory.memory.store.records import Link, MemoryRecord
 
 Edit = Literal["append", "replace"]
 
@@ -34,22 +34,13 @@ class UpdateResult:
     pending: bool
 
 
-class DocumentOperations(ABC):
+@dataclass(eq=False)
+class DocumentService:
     """The operations that write documents. Each writes a file of the workspace and indexes it."""
 
-    settings: Any
+    session: StoreSession
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
-
-    @abstractmethod
-    def get(self, name: int | str) -> MemoryRecord:
-        """A memory by id or key."""
-
-    @abstractmethod
-    def save_file(
+    def save(
         self,
         path: str | Path,
         *,
@@ -61,18 +52,32 @@ class DocumentOperations(ABC):
         supersedes: Iterable[int | str] = (),
         relates_to: Iterable[int | str] = (),
     ) -> SaveResult:
-        """Saves one file; see `IndexOperations.save_file` for the arguments.
+        """Saves one file after the pre-flight checks (feature I9).
 
         Args:
             path: The file.
-            force: Save despite failed checks.
+            force: Save despite failed checks; the report still lists them.
             dry_run: Run the checks only.
-            skip_preflight: Skip the checks of anchors, duplicates and length.
-            defer_embedding: Store the memory without its vector.
-            session: The session that saves.
-            supersedes: Memories that this one replaces.
-            relates_to: Memories that this one is related to.
+            skip_preflight: Skip the checks of anchors, duplicates and length; other faults of the document still refuse
+                it.
+            defer_embedding: Store the memory without its vector. Words find it at once; a server's background work,
+                `maintain` or an index run embeds it later.
+            session: The session that saves the memory; it attends to it from then on.
+            supersedes: Memories, by id or key, that this one replaces; linked as by `graph.link`.
+            relates_to: Memories, by id or key, that this one is related to; linked as by `graph.link`.
         """
+        file = named_path(path)
+        links = self._links(file, supersedes, relates_to)
+        saved = save_file(
+            self.session,
+            file,
+            force=force,
+            dry_run=dry_run,
+            skip_preflight=skip_preflight,
+            defer_embedding=defer_embedding,
+            session=session,
+        )
+        return saved if dry_run else self._add_links(saved, links)
 
     def update(
         self,
@@ -103,11 +108,11 @@ class DocumentOperations(ABC):
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.update_values import check_values
 
-        root: Path = self.settings.root
+        root: Path = self.session.root
         said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
         values = check_values(said, phrases, tier, weight)
-        with one_at_a_time(self._followed.current.database.path):
-            before = self.get(name)
+        with one_at_a_time(self.session.database.path):
+            before = self.session.get(name)
             if PurePosixPath(before.key).suffix.lower() not in PLAIN:
                 message = f"{before.key} is not Markdown: other programs would show front matter as part of its text"
                 raise SpeckitError("E101", message)
@@ -116,7 +121,7 @@ class DocumentOperations(ABC):
                 lambda text: front_matter_edit.edit_front_matter(text, values, before.key),
                 allow_partial=allow_partial,
             ).pending
-            return UpdateResult(before, self.get(before.key), pending)
+            return UpdateResult(before, self.session.get(before.key), pending)
 
     def write(
         self,
@@ -157,18 +162,16 @@ class DocumentOperations(ABC):
 
         Raises:
             SpeckitError: E101 if the file cannot be made, E014 for a path where nothing is indexed, and the errors of
-                `save_file`.
+                `save`.
         """
         from speckit_memory.engine.documents import new_documents, saved_links
         from speckit_memory.memory.intake.index_report import SavedLink
 
-        links = saved_links.resolve_links(
-            cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to
-        )
-        draft, left_out = new_documents.draft_document(self.settings.root, content, title, folder, path, tier, triggers)
-        if links and (known := new_documents.written_before(self.settings.root, draft)):
-            return self.save_file(
-                self.settings.root / known,
+        links = self._links(path, supersedes, relates_to)
+        draft, left_out = new_documents.draft_document(self.session.root, content, title, folder, path, tier, triggers)
+        if links and (known := new_documents.written_before(self.session.root, draft)):
+            return self.save(
+                self.session.root / known,
                 force=force,
                 dry_run=dry_run,
                 skip_preflight=skip_preflight,
@@ -179,15 +182,15 @@ class DocumentOperations(ABC):
             )
         draft = replace(draft, text=saved_links.declare_links(draft.text, links))
         if dry_run:
-            saved = self._followed.run(
+            saved = self.session.read(
                 lambda opened: opened.indexer.preview(
                     draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
             return saved.without(left_out)
-        file = new_documents.create_file(self.settings.root, draft)
+        file = new_documents.create_file(self.session.root, draft)
         try:
-            saved = self.save_file(
+            saved = self.save(
                 file.path, force=force, skip_preflight=skip_preflight, defer_embedding=defer_embedding, session=session
             )
         except SpeckitError:
@@ -221,35 +224,34 @@ class DocumentOperations(ABC):
             dry_run: Return the verdict without writing.
             skip_preflight: Skip the checks of anchors, duplicates and length.
             session: The session that edits.
-            supersedes: Memories, by id or key, that this one replaces; linked as by `link_one`.
-            relates_to: Memories, by id or key, that this one is related to; linked as by `link_one`.
+            supersedes: Memories, by id or key, that this one replaces; linked as by `graph.link`.
+            relates_to: Memories, by id or key, that this one is related to; linked as by `graph.link`.
 
         Raises:
             SpeckitError: E104 for an unknown section, E031 for a replacement without one; E022, E100 and E101 as
                 `update`.
         """
-        from speckit_memory.engine.documents import saved_links
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
         from speckit_memory.memory.editing.sections import edit_section
 
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
-        root: Path = self.settings.root
+        root: Path = self.session.root
         before = self._editable(name)
-        links = saved_links.resolve_links(cast("LinkedMemories", self), root, root / before.key, supersedes, relates_to)
+        links = self._links(root / before.key, supersedes, relates_to)
         content, left_out = screen_text(content, root)
         if dry_run:
             from speckit_memory.memory.editing import document_file
 
             old = document_file.open_document(root, before.key, before.content_hash)
             text = edit_section(old.text, before.key, how, section, content)
-            saved = self._followed.run(
+            saved = self.session.read(
                 lambda opened: opened.indexer.preview(
                     before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
                 )
             )
             return saved.without(left_out)
-        with one_at_a_time(self._followed.current.database.path):
+        with one_at_a_time(self.session.database.path):
             memory = self._editable(name)
             saved = self._rewritten(
                 memory,
@@ -259,7 +261,7 @@ class DocumentOperations(ABC):
                 skip_preflight=skip_preflight,
                 session=session,
             )
-        return saved_links.add_links(cast("LinkedMemories", self), saved, links).without(left_out)
+        return self._add_links(saved, links).without(left_out)
 
     def read(self, name: int | str, *, section: str = "", first_line: int = 1) -> TextExcerpt:
         """The stored text of a memory, by id or key: the whole text or one section, from a line on (feature A7).
@@ -269,20 +271,54 @@ class DocumentOperations(ABC):
         """
         from speckit_memory.engine.search.reading import read
 
-        return self._followed.run(lambda opened: read(opened, name, section, first_line))
+        return self.session.read(lambda opened: read(opened, name, section, first_line))
 
-    def was_read(self, reading: TextExcerpt, *, session: str = "") -> None:
-        """Records that a reading was shown, which counts as opening the memory (features M2 and T28).
+    def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
+        """Forgets the sources at and below these paths, and every memory that no other source holds. Raises E014."""
+        named = named_paths(paths)
+        report = self.session.write(
+            lambda opened: opened.indexer_without_model.forget(named, dry_run=dry_run, now=time.time())
+        )
+        if report.deleted and not dry_run:
+            self.session.upkeep.forgotten()
+        return report
 
-        The memory is retained longer, and if an answer contained it, the reader chose it there. The session attends to
-        it (feature M4) and was sent the text (feature A2). Call it with the text that is really shown; usage is written
-        shortly afterwards.
-        """
-        if self._followed.current.name == reading.origin:  # else its id is that of another store
-            note_read(self._followed.current, reading.memory.id, reading.text, session)
+    def sources(self) -> dict[str, bool]:
+        """The indexed sources by key ("" is the root), and whether each would be excluded if it were not named."""
+        return self.session.read(lambda opened: opened.indexer_without_model.sources())
+
+    def _links(
+        self, path: str | Path, supersedes: Iterable[int | str], relates_to: Iterable[int | str]
+    ) -> tuple[Link, ...]:
+        """The links that a save asks for. Raises E080 for unknown memories, and E030 for a link to the same file."""
+        supersedes, relates_to = tuple(supersedes), tuple(relates_to)
+        if not supersedes and not relates_to:
+            return ()
+        from speckit_memory.engine.documents.saved_links import resolve_links  # most saves make none
+
+        return resolve_links(self.session.get, self.session.root, path, supersedes, relates_to)
+
+    def _add_links(self, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
+        """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
+        if not links:
+            return saved
+        from speckit_memory.engine.documents.saved_links import settle_verdict
+        from speckit_memory.memory.intake.index_report import SavedLink
+
+        graph = GraphService(self.session)
+        edges = []
+        for link in links:
+            relation = str(link.relation)
+            around = graph.lineage(saved.key, direction="outgoing", depth=1, relations=(relation,))
+            if any(step.target == link.target and step.created_by in ("manual", "document") for step in around.steps):
+                edges.append(SavedLink(relation, link.target))
+                continue
+            edge = graph.link(saved.key, relation, link.target, strength=link.strength, evidence=link.evidence)
+            edges.append(SavedLink(relation, link.target, edge.only_stored))
+        return settle_verdict(saved, tuple(edges))
 
     def _editable(self, name: int | str) -> MemoryRecord:
-        memory = self.get(name)
+        memory = self.session.get(name)
         if PurePosixPath(memory.key).suffix.lower() in FORMATS["html"]:
             raise SpeckitError("E101", f"{memory.key} is HTML, which cannot be edited")
         return memory
@@ -300,19 +336,19 @@ class DocumentOperations(ABC):
         """Changes the file of a memory and saves it; if that fails, restores the file."""
         from speckit_memory.memory.editing import document_file
 
-        root: Path = self.settings.root
-        stored = self._followed.run(lambda opened: reader.known_files(opened.database.reader(), memory.key))
+        root: Path = self.session.root
+        stored = self.session.read(lambda opened: reader.known_files(opened.database.reader(), memory.key))
         if memory.key in stored and stored[memory.key].mtime_ns is None:
             raise SpeckitError("E101", f"{memory.key} did not come from a file")
         old = document_file.open_document(root, memory.key, memory.content_hash)
         new = old.replace(change(old.text))
         try:
-            saved = self.save_file(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)
+            saved = self.save(root / memory.key, force=force, skip_preflight=skip_preflight, session=session)
             if saved.pending and not allow_partial:
                 message = f"{memory.key} could not be embedded again; nothing was changed"
                 raise SpeckitError("E081", message, actions=("try again", "allow a partial update"))
         except SpeckitError:
             new.replace(old.text)
-            self.save_file(root / memory.key, force=True, defer_embedding=True)
+            self.save(root / memory.key, force=True, defer_embedding=True)
             raise
         return saved

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from speckit_memory.config.files.paths import named_path, resolve_path
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
-from speckit_memory.engine.api.checkpoints import CheckpointOperations, timestamped_name
+from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.session.store_session import StoreSession
 
 if TYPE_CHECKING:
     from speckit_memory.memory.exchange.decisions import ImportDecision
@@ -56,8 +57,11 @@ class ImportResult:
         return sum(one.outcome == outcome for one in self.memories)
 
 
-class ExchangeOperations(CheckpointOperations):
+@dataclass(eq=False)
+class ExchangeService:
     """The operations that export memories of the open store to files, and import files."""
+
+    session: StoreSession
 
     def export(self, path: str | Path, *, folder: str = "") -> ExportReport:
         """Writes all memories, or those in and below a folder, to the folder `path`: editable texts, and learned data
@@ -69,14 +73,14 @@ class ExchangeOperations(CheckpointOperations):
         from speckit_memory.memory.exchange.exporting import export
 
         target, below = resolve_path(named_path(path)), normalised_folder(folder)
-        rules = load_workspace_config(self.settings.root).saving
+        rules = load_workspace_config(self.session.root).saving
 
         def run(opened: OpenStore) -> ExportReport:
             if not opened.database.only_read:
                 opened.usage.write()
-            return export(opened.database, self.settings.root, rules, target, below)
+            return export(opened.database, self.session.root, rules, target, below)
 
-        return self._followed.run(run)
+        return self.session.read(run)
 
     def import_from(
         self,
@@ -107,22 +111,22 @@ class ExchangeOperations(CheckpointOperations):
         from speckit_memory.memory.store.checkpoints.folder import Folder
 
         found = offers.open_offers(resolve_path(named_path(source)), None if into is None else normalised_folder(into))
-        rules = load_workspace_config(self.settings.root).saving
+        rules = load_workspace_config(self.session.root).saving
 
         def decide(opened: OpenStore) -> list[decisions.ImportDecision]:
             if not opened.database.only_read:
                 opened.usage.write()
             with opened.database.snapshot_read() as connection:
-                return decisions.decide_offers(connection, self.settings.root, rules, found.offers, replace=replace)
+                return decisions.decide_offers(connection, self.session.root, rules, found.offers, replace=replace)
 
-        plan = self._followed.run(decide)
+        plan = self.session.read(decide)
         if dry_run:
             return ImportResult(_report(plan), dry_run=True)
         name, before = timestamped_name("before-import"), ""
         if any(one.outcome == "updated" or one.over for one in plan):
             before = name
-            self._made(name, "", {"before": f"import of {found.top}"}, ())
-        aside = Folder(self._followed.current.database.path).aside(name)
+            CheckpointService(self.session).make(name, "", {"before": f"import of {found.top}"}, ())
+        aside = Folder(self.session.database.path).aside(name)
 
         def run(opened: OpenStore) -> ImportReport:
             from speckit_memory.memory.exchange import importing
@@ -130,18 +134,18 @@ class ExchangeOperations(CheckpointOperations):
             from speckit_memory.memory.lifecycle import interference
 
             def index(staged: Database, sources: Iterator[Source]) -> IndexReport:
-                indexer = Indexer(staged, opened.embedder, opened.analyser, self.settings.root)
+                indexer = Indexer(staged, opened.embedder, opened.analyser, self.session.root)
                 return indexer.index_documents(sources, now=now, progress=progress)
 
             now = time.time()
             done = importing.run(
-                importing.ImportTarget(opened.database, self.settings.root, aside), found, plan, index, now=now
+                importing.ImportTarget(opened.database, self.session.root, aside), found, plan, index, now=now
             )
             interference.recount(opened.database)
             return done
 
-        done = self._followed.run(run, writes=True, repeatable=False)
-        self._followed.upkeep.indexed()
+        done = self.session.write(run, create=True, repeatable=False)
+        self.session.upkeep.indexed()
         return ImportResult(
             _report(done.decided), done.written, before, aside if aside.is_dir() else None, done.left_out, done.pending
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +15,7 @@ from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine import components
 from speckit_memory.engine.answers.absence import absence, sightings
 from speckit_memory.engine.answers.answer import explanation
-from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
+from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest, SearchRequest, parameters_of
 from speckit_memory.engine.answers.results import Explanation, SearchResult
 from speckit_memory.engine.answers.search_options import adjust_pipeline
 from speckit_memory.engine.answers.why_not import beyond_reach
@@ -25,9 +24,9 @@ from speckit_memory.engine.explain.change_candidates import candidates
 from speckit_memory.engine.explain.changes import QueryEdit
 from speckit_memory.engine.explain.smallest_change import SmallestChange, smallest_change
 from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.search.plans import PlanReport
 from speckit_memory.engine.search.searcher import Searcher
-from speckit_memory.engine.serving.serving import ActiveConfiguration
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
@@ -103,7 +102,7 @@ def why_not_change(
         return None
     if never := beyond_reach(result, memory, store):
         return SmallestChange(never=never)
-    present = searching.wished(asked.adjust, asked.question.session)
+    present = searching.wished(asked.question.adjust, asked.question.session)
     base = present.base
     assert base is not None and present.checked is not None  # pipelines of a memory were examined
     pipeline = searching.answering(result).pipeline
@@ -121,7 +120,7 @@ def why_not_change(
         store,
         steps,
         until=until,
-        enough=("limit", *asked.adjust.named) if door.parameter_is_enough else (),
+        enough=("limit", *asked.question.adjust.named) if door.parameter_is_enough else (),
     )
     return replace(found, change=found.change and with_file(found.change, base, searching.config))
 
@@ -136,11 +135,11 @@ def _asked_again(
     asked, whole = change.applied(asked, unchanged)
     try:
         if whole is unchanged:
-            through = searching.adjusted(asked.adjust, asked.question.session)
+            through = searching.adjusted(asked.question.adjust, asked.question.session)
         else:
-            through = searching.changed(adjust_pipeline(whole, asked.adjust)[0])
+            through = searching.changed(adjust_pipeline(whole, asked.question.adjust)[0])
         return through.search(
-            opened, asked.question, now=asked.now, allowed_ms=asked.allowed_ms, snippet=0, content=False
+            opened, replace(asked.question, snippet=0, content=False), now=asked.now, allowed_ms=asked.allowed_ms
         )
     except SpeckitError:
         return None
@@ -149,17 +148,18 @@ def _asked_again(
 T = TypeVar("T")
 
 
-class ExplainOperations(ABC):
+@dataclass(eq=False)
+class ExplainService:
     """The operations on earlier answers. Each works for the store that gave the answer."""
 
-    _in_force: ActiveConfiguration
+    session: StoreSession
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
+    @parameters_of(SearchRequest)
+    def plan(self, request: SearchRequest) -> PlanReport:
+        """Describes what a search would do, without running it; see `SearchRequest` for the parameters."""
+        return self.session.read(lambda opened: self.session.searcher.plan(opened, request))
 
-    def explain(self, result: SearchResult, name: int | str) -> Explanation:
+    def row(self, result: SearchResult, name: int | str) -> Explanation:
         """How a result got its score, step by step. Raises E080 if the memory is not among the results."""
         row = next((row for row in result.results if name in (row.id, row.key)), None)
         if row is not None:
@@ -177,10 +177,12 @@ class ExplainOperations(ABC):
         """Why a memory is not among the results: the step that lost it, and a change that would have kept it."""
         return self._of_its_store(
             result,
-            lambda opened, store: self._in_force.answered(result).why_not(result, _memory(opened, name), store),
+            lambda opened, store: self.session.configuration.answered(result).why_not(
+                result, _memory(opened, name), store
+            ),
         )
 
-    def why_not_change(
+    def smallest_change(
         self, result: SearchResult, name: int | str, *, door: CallerCapabilities = ANY_DOOR, until: float = math.inf
     ) -> SmallestChange | None:
         """The smallest single change of a value, flag or step that brings a memory in; None if it is a result.
@@ -195,12 +197,10 @@ class ExplainOperations(ABC):
             door: What the caller can change.
             until: Nothing is tried after this time of `time.perf_counter`, in seconds.
         """
-        # imported here: it loads code for pipeline files, which searches do not need
-
         return self._of_its_store(
             result,
             lambda opened, store: why_not_change(
-                self._in_force.answered(result), opened, result, _memory(opened, name), store, door, until
+                self.session.configuration.answered(result), opened, result, _memory(opened, name), store, door, until
             ),
         )
 
@@ -212,7 +212,7 @@ class ExplainOperations(ABC):
                 raise SpeckitError("E026", "the store was replaced since this search", actions=("search again",))
             return tell(opened, StoreView(opened.read_model.current()))
 
-        return self._followed.run(told)
+        return self.session.read(told)
 
 
 def _memory(opened: OpenStore, name: int | str) -> MemoryRecord:

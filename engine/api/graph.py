@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.engine.api.saving import save_file
 from speckit_memory.engine.recording.screening import screen_text
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.store_session import StoreSession
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage
     from speckit_memory.engine.graph.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
+    from speckit_memory.engine.graph.report import GraphReport, LinkedNames
     from speckit_memory.engine.runtime.open_store import OpenStore
     from speckit_memory.engine.upkeep.review_queue import ReviewQueue
     from speckit_memory.memory.editing.document_links import DocumentLinks
-    from speckit_memory.memory.indexing import SaveResult
 
 T = TypeVar("T")
 
 
-class GraphOperations(ABC):
+@dataclass(eq=False)
+class GraphService:
     """The operations on the causal graph of the open store (features M7 and M8)."""
 
-    @property
-    @abstractmethod
-    def settings(self) -> Settings:
-        """The settings in force."""
+    session: StoreSession
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
-
-    @abstractmethod
-    def save_file(self, path: str | Path, *, force: bool = False) -> SaveResult:
-        """Saves one file."""
-
-    def link(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
+    def add_edges(self, edges: Iterable[tuple[str, str, str, float]], created_by: str = "manual") -> int:
         """Adds causal edges (source key, relation, target key, strength), all or none. Returns the number of edges
         added.
 
-        The edges exist in this store alone; `link_one` writes them to documents. `created_by` is "manual" for edges
+        The edges exist in this store alone; `link` writes them to documents. `created_by` is "manual" for edges
         made by people, else the name of an automatic process, whose edges have a strength of at most 0.5 and never
         replace edges that are manual or declared. Raises E030, E032 (a strength out of range, a memory with 20 edges)
         and E080.
@@ -52,9 +40,9 @@ class GraphOperations(ABC):
         from speckit_memory.engine.graph import linking  # searches do not need it
 
         wanted = tuple(edges)
-        return len(self._followed.run(lambda opened: linking.link(opened.database, wanted, created_by), writes=True))
+        return len(self.session.write(lambda opened: linking.link(opened.database, wanted, created_by), create=True))
 
-    def link_one(
+    def link(
         self, source: int | str, relation: str, target: int | str, *, strength: float | None = None, evidence: str = ""
     ) -> NamedEdge:
         """Adds or changes the edge "source RELATION target" by hand.
@@ -75,7 +63,7 @@ class GraphOperations(ABC):
         from speckit_memory.engine.graph import linking
         from speckit_memory.engine.session.usage_events import note_linked
 
-        told, _ = screen_text(evidence, self.settings.root)
+        told, _ = screen_text(evidence, self.session.root)
 
         def add(opened: OpenStore, documents: DocumentLinks) -> NamedEdge:
             edge = linking.link_one(opened.database, source, relation, target, strength, told, documents)
@@ -117,18 +105,18 @@ class GraphOperations(ABC):
         """
         from speckit_memory.engine.graph.lineage import lineage_of
 
-        return self._followed.run(lambda opened: lineage_of(opened.database, name, direction, depth, tuple(relations)))
+        return self.session.read(lambda opened: lineage_of(opened.database, name, direction, depth, tuple(relations)))
 
-    def link_history(self, name: int | str | None = None, *, by: str = "", limit: int = 100) -> tuple[NamedChange, ...]:
+    def history(self, name: int | str | None = None, *, by: str = "", limit: int = 100) -> tuple[NamedChange, ...]:
         """The history of edges, latest first: changes of strength, and edges added or removed by hand or a process.
 
         Restricted to one memory, by id or key, or to the changes made `by` one maker. Raises E080.
         """
         from speckit_memory.engine.graph import linking
 
-        return self._followed.run(lambda opened: linking.history(opened.database, name, by, limit))
+        return self.session.read(lambda opened: linking.history(opened.database, name, by, limit))
 
-    def undo_links(self, changes: Sequence[int] = (), *, by: str = "", since: float = 0.0) -> UndoneChanges:
+    def undo(self, changes: Sequence[int] = (), *, by: str = "", since: float = 0.0) -> UndoneChanges:
         """Reverts changes of edges: those with these ids, all or none; or all made `by` a maker since a time, where
         possible.
 
@@ -151,35 +139,72 @@ class GraphOperations(ABC):
             repeatable=False,
         )
 
-    def to_review(self) -> ReviewQueue:
+    def review(self) -> ReviewQueue:
         """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
         from speckit_memory.engine.upkeep.review_queue import present_findings
 
-        return self._followed.run(lambda opened: present_findings(opened.database, time.time()))
+        return self.session.read(lambda opened: present_findings(opened.database, time.time()))
 
     def dismiss(self, number: int) -> None:
         """Records that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
         from speckit_memory.engine.upkeep.review_queue import dismiss
 
-        self._followed.run(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
+        self.session.write(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
 
-    def link_stats(self) -> LinkStats:
+    def stats(self) -> LinkStats:
         """Counts of edges by relation and maker, and of memories with edges."""
         from speckit_memory.engine.graph import linking
 
-        return self._followed.run(lambda opened: linking.stats(opened.database))
+        return self.session.read(lambda opened: linking.stats(opened.database))
+
+    def report(self) -> GraphReport:
+        """Statistics of the causal graph: density, makers of edges, and computed values."""
+        from speckit_memory.engine.graph.report import report
+
+        return self.session.read(lambda opened: report(opened.database.reader()))
+
+    def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
+        """Deletes every causal edge that an automatic process made, by its name. Returns the number of edges.
+
+        Raises E030 for a process without edges, and for edges from people and documents.
+        """
+        from speckit_memory.engine.graph.report import remove_edges
+
+        return self.session.write(
+            lambda opened: remove_edges(opened.database, made_by, dry_run=dry_run), repeatable=False
+        )
+
+    def link_names(self) -> LinkedNames:
+        """Links memories that mention the same names, where the graph is sparse (features M10 and S5).
+
+        The edges are marked as made by `entities`; `remove_edges` deletes them. Raises SpeckitError if the store cannot
+        be written.
+        """
+        from speckit_memory.engine.graph.report import link_names
+
+        return self.session.write(lambda opened: link_names(opened.database))
+
+    def rank(self) -> int:
+        """Ranks memories and detects communities now, where the graph is dense, instead of in background work (feature
+        M10).
+
+        Returns the number of memories with changed values. Raises SpeckitError if the store cannot be written.
+        """
+        from speckit_memory.engine.graph.report import rank_memories
+
+        return self.session.write(lambda opened: rank_memories(opened.database))
 
     def _with_documents(self, change: Callable[[OpenStore, DocumentLinks], T], *, repeatable: bool = True) -> T:
         """Runs a change of links that may edit documents. Edits are reverted on failure, else indexed."""
         from speckit_memory.memory.editing.document_links import DocumentLinks
         from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
 
-        with one_at_a_time(self._followed.current.database.path):
-            documents = DocumentLinks(self.settings.root)
+        with one_at_a_time(self.session.database.path):
+            documents = DocumentLinks(self.session.root)
             with documents.part():
-                done = self._followed.run(
-                    lambda opened: change(opened, documents), writes=repeatable, repeatable=repeatable
+                done = self.session.write(
+                    lambda opened: change(opened, documents), create=repeatable, repeatable=repeatable
                 )
             for key in documents.changed:
-                self.save_file(self.settings.root / key, force=True)
+                save_file(self.session, self.session.root / key, force=True)
         return done

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import FolderOrder, normalised_folder, texts
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import NotFoundError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import changes
@@ -34,17 +33,15 @@ class StoreDelta:
     written: bool
 
 
-class InventoryOperations(ABC):
+@dataclass(eq=False)
+class InventoryService:
     """The operations that list memories without reading their texts."""
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
+    session: StoreSession
 
     def keys(self) -> list[str]:
         """The keys of all memories, sorted."""
-        return self._followed.run(lambda opened: reader.keys(opened.database.reader()))
+        return self.session.read(lambda opened: reader.keys(opened.database.reader()))
 
     def passages(self, name: int | str, limit: int = -1) -> list[Passage]:
         """The passages of a memory, by id or key, in document order: the first `limit`, or all. Raises E080."""
@@ -53,7 +50,11 @@ class InventoryOperations(ABC):
             connection = opened.database.reader()
             return reader.passages_of(connection, reader.get_memory(connection, name).id, limit)
 
-        return self._followed.run(found)
+        return self.session.read(found)
+
+    def stats(self) -> reader.StoreStatistics:
+        """Counts of the store's contents."""
+        return self.session.read(lambda opened: reader.statistics(opened.database.reader()))
 
     def folders(
         self,
@@ -84,7 +85,7 @@ class InventoryOperations(ABC):
 
         patterns = texts(exclude, "exclude")
         at = time.time() if now is None else now
-        return self._followed.run(
+        return self.session.read(
             lambda opened: rank_folders(opened, ranking, patterns, scores=scores, archived=archived, now=at)
         )
 
@@ -96,9 +97,9 @@ class InventoryOperations(ABC):
         from speckit_memory.engine.documents.alias_report import alias_report  # searches do not need it
 
         below = normalised_folder(folder)
-        return self._followed.run(lambda opened: alias_report(opened, below, limit))
+        return self.session.read(lambda opened: alias_report(opened, below, limit))
 
-    def since(self, last: int | None) -> StoreDelta:
+    def changes_since(self, last: int | None) -> StoreDelta:
         """The changes after change number `last` by any process; None asks for the present number. Usage does not
         count."""
 
@@ -114,7 +115,7 @@ class InventoryOperations(ABC):
             written = any(kind in _WRITTEN for _, kind in log)
             return StoreDelta(number, written or int(get_meta(connection, absences.CHANGED) or 0) > last)
 
-        return self._followed.run(came)
+        return self.session.read(came)
 
     def states(self, names: Iterable[int | str]) -> dict[int | str, str]:
         """A fingerprint of each memory that exists, by the given id or key.
@@ -133,7 +134,7 @@ class InventoryOperations(ABC):
                 return ""
             return f"{found.id}:{found.key}:{found.content_hash}:{found.title}"
 
-        return self._followed.run(mark)
+        return self.session.read(mark)
 
 
 _WRITTEN = ("put", "delete")

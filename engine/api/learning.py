@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.session.store_session import StoreSession
+from speckit_memory.engine.session.usage_events import note_validated
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
-from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
+from speckit_memory.memory.lifecycle import validations
 
 if TYPE_CHECKING:
     from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
-    from speckit_memory.memory.lifecycle.validations import UndoneJudgements
     from speckit_memory.memory.store.tables.memories.judgements import Judgement
-    from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 
 
-class LearningOperations(ABC):
+@dataclass(eq=False)
+class LearningService:
     """The operations that record what was known before a task and learned from it."""
 
-    @property
-    @abstractmethod
-    def settings(self) -> Settings:
-        """The settings in force."""
+    session: StoreSession
 
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
-
-    def task_preflight(
+    def preflight(
         self,
         folder: str,
         task: str,
@@ -68,10 +58,10 @@ class LearningOperations(ABC):
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
 
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
-        begun = tasks.Task(*place, identifier(session), scores, storable(tuple(gaps), self.settings.root), time.time())
-        return self._followed.run(lambda opened: tasks.preflight(opened.database, begun), writes=True)
+        begun = tasks.Task(*place, identifier(session), scores, storable(tuple(gaps), self.session.root), time.time())
+        return self.session.write(lambda opened: tasks.preflight(opened.database, begun), create=True)
 
-    def task_postflight(
+    def postflight(
         self,
         folder: str,
         task: str,
@@ -103,16 +93,14 @@ class LearningOperations(ABC):
         from speckit_memory.memory.lifecycle.epistemic import TaskScores
 
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
-        closed, new = (storable(tuple(gaps), self.settings.root) for gaps in (gaps_closed, new_gaps))
-        return self._followed.run(
+        closed, new = (storable(tuple(gaps), self.session.root) for gaps in (gaps_closed, new_gaps))
+        return self.session.read(
             lambda opened: tasks.postflight(
                 opened.database, *place, scores, gaps_closed=closed, new_gaps=new, now=time.time()
             ),
         )
 
-    def learning_history(
-        self, folder: str, *, session: str = "", limit: int = 10, only_complete: bool = False
-    ) -> TaskHistory:
+    def history(self, folder: str, *, session: str = "", limit: int = 10, only_complete: bool = False) -> TaskHistory:
         """The latest tasks of a folder, with means and trend over all of its tasks (M15).
 
         Args:
@@ -127,7 +115,7 @@ class LearningOperations(ABC):
         from speckit_memory.memory.lifecycle import tasks
 
         wanted = identifier(normalised_folder(folder))
-        return self._followed.run(
+        return self.session.read(
             lambda opened: tasks.history(
                 opened.database, wanted, session=identifier(session), limit=limit, only_complete=only_complete
             )
@@ -139,50 +127,42 @@ class LearningOperations(ABC):
         from speckit_memory.memory.lifecycle import tasks
 
         wanted = identifier(normalised_folder(folder)) if folder else ""
-        return self._followed.run(lambda opened: tasks.last(opened.database, wanted, identifier(session)))
+        return self.session.read(lambda opened: tasks.last(opened.database, wanted, identifier(session)))
 
-    def learned(self) -> LearnedPhrases:
-        """The active trigger phrases learned from selections, with the selections behind them (feature M12)."""
-        from speckit_memory.memory.lifecycle import learned_triggers
-        from speckit_memory.memory.store.tables.sessions import selections
+    def validate(
+        self, name: int | str, *, useful: bool, promote: bool = False, session: str = ""
+    ) -> validations.ValidationResult:
+        """Records that a memory was useful or not, which raises or lowers its confidence (feature F17).
 
-        def found(opened: OpenStore) -> LearnedPhrases:
-            now = time.time()
-            with opened.database.snapshot_read() as connection:
-                stands = learned_triggers.phase(connection, now)
-                return LearnedPhrases(
-                    tuple(selections.learned_phrases(connection, now)),
-                    stands.learns,
-                    stands.pairs,
-                    stands.pairs_wanting,
-                    stands.seconds_wanting,
-                    opened.recorder.wanted.texts,
-                )
+        A useful memory that was archived is restored as by `lifecycle.unarchive`. `judgements` lists the judgement,
+        `undo_judgements` reverts it.
 
-        return self._followed.run(found)
+        Args:
+            name: The memory, by id or key.
+            useful: Whether it was useful.
+            promote: Make the memory critical afterwards.
+            session: The session that judges.
 
-    def unlearn(self, name: int | str | None = None, phrase: str = "") -> tuple[LearnedPhrase, ...]:
-        """Deletes learned phrases permanently. Returns them. Raises E080.
-
-        `name` restricts it to one memory, by id or key, and `phrase` to one phrase.
+        Raises:
+            SpeckitError: E080 if there is no such memory; E082 if it may not be promoted, and then nothing is recorded.
         """
-        from speckit_memory.memory.store.reading import reader
-        from speckit_memory.memory.store.tables.sessions import selections
 
-        def take(opened: OpenStore) -> tuple[LearnedPhrase, ...]:
-            now, wanted = time.time(), normalised_phrase(phrase)
-            with opened.database.write() as txn:
-                memory = None if name is None else reader.get_memory(txn.connection, name).id
-                going = [
-                    one
-                    for one in selections.learned_phrases(txn.connection, now)
-                    if memory in (None, one.memory) and wanted in ("", one.phrase)
-                ]
-                for one in going:
-                    selections.unlearn(txn, one.memory, one.phrase, now)
-            return tuple(going)
+        def judge(opened: OpenStore) -> validations.ValidationResult:
+            judged = validations.validate(
+                opened.database, name, useful, promote=promote, now=time.time(), session=identifier(session)
+            )
+            if useful:
+                note_validated(opened, judged.id)
+            return judged
 
-        return self._followed.run(take, repeatable=False)
+        return self.session.write(judge, repeatable=False)  # a repetition would count the judgement twice
+
+    def promote(self, name: int | str, *, session: str = "") -> validations.ValidationResult:
+        """Makes a memory critical if readers found it useful often enough; `session` is recorded. Raises E080, E082."""
+        return self.session.write(
+            lambda opened: validations.promote(opened.database, name, now=time.time(), session=identifier(session)),
+            repeatable=False,
+        )
 
     def judgements(
         self, name: int | str | None = None, *, session: str = "", limit: int = 100
@@ -203,11 +183,11 @@ class LearningOperations(ABC):
                 memory = None if name is None else reader.get_memory(connection, name).id
                 return tuple(judgements.judgements(connection, memory=memory, session=identifier(session), limit=limit))
 
-        return self._followed.run(found)
+        return self.session.read(found)
 
     def undo_judgements(
         self, numbers: Sequence[int] = (), *, name: int | str | None = None, session: str = ""
-    ) -> UndoneJudgements:
+    ) -> validations.UndoneJudgements:
         """Reverts judgements and promotions: by numbers from `judgements`, all or none; or all of a memory, a session,
         or both.
 
@@ -215,33 +195,15 @@ class LearningOperations(ABC):
         is reverted if too little trust remains. No record is deleted. Raises E080 for unknown ones, and E030 for ones
         already reverted and for an ambiguous call.
         """
-        from speckit_memory.memory.lifecycle import validations
-
         if bool(numbers) is (name is not None or session != ""):
             raise SpeckitError("E030", "name either the judgements, or the memory or session they belong to")
 
-        def take(opened: OpenStore) -> UndoneJudgements:
+        def take(opened: OpenStore) -> validations.UndoneJudgements:
             if numbers:
                 return validations.undo(opened.database, list(dict.fromkeys(numbers)), now=time.time())
             return validations.undo_all(opened.database, name=name, session=identifier(session), now=time.time())
 
-        return self._followed.run(take, repeatable=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedPhrases:
-    """The learned phrases, and the progress of learning.
-
-    It `learns` once enough `pairs` of a query and a memory were seen for long enough; `pairs_wanting` and
-    `seconds_wanting` are missing until then. Learning needs the recorded `texts` of queries.
-    """
-
-    phrases: tuple[LearnedPhrase, ...]
-    learns: bool
-    pairs: int
-    pairs_wanting: int
-    seconds_wanting: float
-    texts: bool
+        return self.session.write(take, repeatable=False)
 
 
 def _place(folder: str, task: str) -> tuple[str, str]:

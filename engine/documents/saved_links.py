@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
 
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.editing.link_edit import edit_links
@@ -14,30 +13,9 @@ from speckit_memory.memory.intake.index_report import SavedLink, SaveResult
 from speckit_memory.memory.parsing.declarations.causal_links import VOCABULARY
 from speckit_memory.memory.store.records import Link, MemoryRecord
 
-if TYPE_CHECKING:
-    from speckit_memory.engine.graph.lineage import Lineage
-    from speckit_memory.engine.graph.linking import NamedEdge
-
-
-class LinkedMemories(Protocol):
-    """What the links of a save are looked up in and made by."""
-
-    def get(self, name: int | str) -> MemoryRecord:
-        """The memory of an id or key."""
-
-    def lineage(
-        self, name: int | str, *, direction: Literal["outgoing"], depth: int, relations: Sequence[str]
-    ) -> Lineage:
-        """The links of a memory."""
-
-    def link_one(
-        self, source: int | str, relation: str, target: int | str, *, strength: float | None, evidence: str
-    ) -> NamedEdge:
-        """Makes a link."""
-
 
 def resolve_links(
-    memory: LinkedMemories,
+    get: Callable[[int | str], MemoryRecord],
     root: Path,
     path: str | Path,
     supersedes: Iterable[int | str],
@@ -46,7 +24,7 @@ def resolve_links(
     """Resolves the links of a save.
 
     Args:
-        memory: The store.
+        get: Finds a memory.
         root: The workspace.
         path: The document that is saved; "" for a new one.
         supersedes: Memories, by id or key, that the document replaces.
@@ -60,7 +38,7 @@ def resolve_links(
     for word, names in (("supersedes", supersedes), ("related_to", relates_to)):
         for name in names:
             try:
-                key = memory.get(name).key
+                key = get(name).key
             except SpeckitError as error:
                 problems += error.problems
                 continue
@@ -76,20 +54,6 @@ def resolve_links(
 def declare_links(text: str, links: tuple[Link, ...]) -> str:
     """The text of a new document with these links in its front matter. Raises E101 if that cannot be edited."""
     return edit_links(text, lambda _: False, links, "content")
-
-
-def add_links(memory: LinkedMemories, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
-    """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
-    edges = []
-    for link in links:
-        relation = str(link.relation)
-        around = memory.lineage(saved.key, direction="outgoing", depth=1, relations=(relation,))
-        if any(step.target == link.target and step.created_by in ("manual", "document") for step in around.steps):
-            edges.append(SavedLink(relation, link.target))
-            continue
-        edge = memory.link_one(saved.key, relation, link.target, strength=link.strength, evidence=link.evidence)
-        edges.append(SavedLink(relation, link.target, edge.only_stored))
-    return settle_verdict(saved, tuple(edges))
 
 
 def settle_verdict(saved: SaveResult, links: tuple[SavedLink, ...]) -> SaveResult:

@@ -106,8 +106,8 @@ def candidates(
 
 def _wishes(asked: RecordedRequest, checked: CheckedPipeline) -> Iterator[Candidate]:
     """Dropping single per-search options. The handover preset ignores them."""
-    for name in asked.adjust.named if checked.bound else ():
-        yield _single("wish", name, getattr(asked.adjust, name), None, 0)
+    for name in asked.question.adjust.named if checked.bound else ():
+        yield _single("wish", name, getattr(asked.question.adjust, name), None, 0)
 
 
 def _of_question(

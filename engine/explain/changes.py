@@ -103,7 +103,8 @@ class QueryEdit:
                 changes: dict[str, Any] = {self.name: () if self.name in LISTS else self.after}
                 return replace(asked, question=replace(asked.question, **changes)), whole
             case "wish":
-                return replace(asked, adjust=asked.adjust.without(self.name)), whole
+                left = asked.question.adjust.without(self.name)
+                return replace(asked, question=replace(asked.question, adjust=left)), whole
             case "value":
                 return asked, with_values(whole, {self.name: yaml_text(self.after)})
             case "flag":

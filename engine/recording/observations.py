@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
@@ -163,9 +162,7 @@ def _replay_parameters(question: SearchRequest) -> dict[str, Any]:
 
     The session is left out; the query record has its digest.
     """
-    values = {field.name: (getattr(question, field.name), field.default) for field in fields(question)}
     return {
         name: with_texts(list(value) if isinstance(value, tuple) else value, lambda text: redact(text)[0])
-        for name, (value, default) in values.items()
-        if value != default and name != "session"
+        for name, value in question.replayed.items()
     }

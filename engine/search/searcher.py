@@ -205,8 +205,6 @@ class Searcher:
         *,
         now: float,
         allowed_ms: float | None,
-        snippet: int,
-        content: bool,
         watched: ShadowSearch | None = None,
         wished: DerivedPipeline | None = None,
     ) -> SearchResult:
@@ -217,8 +215,6 @@ class Searcher:
             question: The query text with its filters.
             now: Time of the query in epoch seconds.
             allowed_ms: Time limit in milliseconds; None for no limit.
-            snippet: Length of the excerpts in characters; 0 for none.
-            content: Whether rows carry the whole text of their memory.
             watched: The shadow search to pass the control's answer to, if variants see this query.
             wished: The per-search options and the pipeline that was derived for them.
         """
@@ -228,11 +224,9 @@ class Searcher:
                 store = search.enter_context(opened.read_model.reading())
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
-            shown = _shown_parts(store, snippet, content, opened_before)
-            # a copy: callers can modify the answer, and later searches share the original
-            adjust = replace(wished.wanted) if wished else SearchOptions()
+            shown = _shown_parts(store, question.snippet, question.content, opened_before)
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
-            asked = RecordedRequest(question, now, allowed_ms, adjust, store.sequence, seen)
+            asked = RecordedRequest(question, now, allowed_ms, store.sequence, seen)
             before = answered_by_lists()
             try:
                 result = self._answered(
@@ -333,9 +327,9 @@ class Searcher:
         if found := self._rolled_out.answering(answered_by):
             return found
         asked = result.asked
-        if asked is not None and asked.adjust and self.checked is not None:
+        if asked is not None and asked.question.adjust and self.checked is not None:
             with suppress(SpeckitError):  # the pipeline may have changed since and reject these options now
-                runner = self.adjusted(asked.adjust, asked.question.session).runner
+                runner = self.adjusted(asked.question.adjust, asked.question.session).runner
                 if runner.pipeline.hash == answered_by:
                     return runner
         return self.runner

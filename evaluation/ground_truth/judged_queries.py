@@ -30,7 +30,7 @@ class JudgedQueries:
     """
 
     def __init__(self, memory: Memory, queries: Sequence[JudgedQuery], now: float) -> None:
-        self._store = memory.store()
+        self._store = memory.session.view()
         self._queries = [
             SearchRequest(text=query.text, limit=DEPTH, folder=query.folder, mode=query.mode).query(
                 self._store, now, None
@@ -39,7 +39,7 @@ class JudgedQueries:
         ]
         self._judgements = [judgements for _, judgements in queries]
         self._answers = StepCache()
-        self._hiding = self._hidden_by(memory.pipeline)
+        self._hiding = self._hidden_by(memory.pipelines.current)
 
     def values(self, pipeline: Pipeline, rows: Rows) -> dict[str, Column]:
         """The metrics of a pipeline on the queries at these rows: float64[len(rows)] by metric."""

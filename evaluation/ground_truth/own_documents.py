@@ -31,7 +31,7 @@ def own_documents(memory: Memory) -> list[OwnDocument]:
 
 
 def _documents(memory: Memory) -> Iterator[OwnDocument]:
-    passages, offset, total = memory.store().passages, 0, 1
+    passages, offset, total = memory.session.view().passages, 0, 1
     while offset < total:
         page, total = memory.list(sort="key", limit=_PAGE, offset=offset)
         offset += _PAGE

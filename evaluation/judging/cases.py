@@ -89,7 +89,7 @@ def of_source(
     queries, report = ground.dataset.queries, progress or (lambda _: None)
     with ground.opened(ground.dataset, chosen, environ=environ, progress=report) as opened:
         control, variant = measure(opened.memories, queries, now=time.time(), seed=SEED, progress=report)
-        pipelines_asked = tuple((one.pipeline.name, one.pipeline.hash) for one in opened.memories)
+        pipelines_asked = tuple((one.pipelines.current.name, one.pipelines.current.hash) for one in opened.memories)
     documents = {one.key: (one.title, one.text) for one in ground.documents}
     texts = {query.id: query.text for query in queries}
     earlier: dict[str, dict[str, float]] = {}

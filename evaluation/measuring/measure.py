@@ -76,7 +76,7 @@ def measure(
         seed: Seeds the order of queries and pipelines.
         progress: Called after every search.
     """
-    limit = DEPTH + min(len(memories[0].store().attributes.of_tier(Tier.CONSTITUTIONAL)), DEPTH)
+    limit = DEPTH + min(len(memories[0].session.view().attributes.of_tier(Tier.CONSTITUTIONAL)), DEPTH)
     rng = np.random.default_rng(seed)
     answers: dict[tuple[int, int], Answer] = {}
     total = len(memories) * len(queries)

@@ -72,8 +72,8 @@ def throwaway_store(
             others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
             started = time.perf_counter()
             warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
-            first.rank_memories()  # do now what the background work would do later
-            first.encode_memories()
+            first.graph.rank()  # do now what the background work would do later
+            first.models.encode()
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
 
 
@@ -109,7 +109,7 @@ def _edges(memory: Memory, dataset: Dataset) -> Iterator[str]:
     refused: list[SpeckitError] = []
     for edge in dataset.edges:
         try:
-            memory.link([edge], created_by="manual")
+            memory.graph.add_edges([edge], created_by="manual")
         except SpeckitError as error:
             if error.code not in _REFUSALS:
                 raise

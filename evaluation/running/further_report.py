@@ -97,5 +97,5 @@ def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
 
 def known_memories(memory: Memory) -> dict[str, MemoryFacts]:
     """The metadata of all memories in the store, by key."""
-    records, _ = memory.list(limit=memory.stats().memories)
+    records, _ = memory.list(limit=memory.inventory.stats().memories)
     return {record.key: MemoryFacts(record.tier, record.created_at, record.folder) for record in records}

@@ -157,8 +157,8 @@ def evaluate_pipelines(
             if unanswerable
             else [[] for _ in store.memories]
         )
-        built = [memory.pipeline for memory in store.memories]
-        embedder = store.memories[0].stats().embedding_model
+        built = [memory.pipelines.current for memory in store.memories]
+        embedder = store.memories[0].inventory.stats().embedding_model
         known = known_memories(store.memories[0])
     names = distinct([pipeline.name for pipeline in built])
     if run_file is not None:

@@ -114,7 +114,9 @@ def work(sets: Sequence[OpenSet], pipeline: PipelineSource, environ: Mapping[str
         environ: Environment variables.
         now: Time of all queries in epoch seconds.
     """
-    stores = tuple((one.memory.settings.db, one.memory.settings.root, tuple(one.judged)) for one in sets)
+    stores = tuple(
+        (one.memory.session.settings.db, one.memory.session.settings.root, tuple(one.judged)) for one in sets
+    )
     return EvaluationTask(stores, pipeline, {**environ, EVALUATION_VARIABLE: "off"}, now)
 
 

@@ -52,7 +52,7 @@ def peer(name: str, memory: Memory) -> Answerer:
 def _cut(memory: Memory, key: str, text: str, room: int) -> tuple[str, int]:
     """As much of a passage, below its key, as fits into `room` tokens, and the tokens of both."""
     while text:
-        tokens = memory.count_tokens([f"{key}\n{text}\n\n"])[0]
+        tokens = memory.models.count_tokens([f"{key}\n{text}\n\n"])[0]
         if tokens <= room:
             return text, tokens
         text = text[: min(len(text) - 1, len(text) * max(room, 0) // tokens)]
@@ -108,7 +108,7 @@ def measure_tokens(
         others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
         answerers = [*ours, *(peer(name, memory) for name, memory in others)]
         held = _words_of_documents(ground, {key for query in asked for key in dataset.judgements[query.id]}, terms)
-        count = store.memories[0].count_tokens
+        count = store.memories[0].models.count_tokens
         rows: dict[str, list[dict[str, float]]] = {answerer.name: [] for answerer in answerers}
         total = len(answerers) * len(asked)
         for place, query in enumerate(asked):

@@ -66,7 +66,7 @@ def collect(
     done = 0
     collected = []
     for opened in sets:
-        asked = _Asked(opened, opened.memory.store(), rule, now)
+        asked = _Asked(opened, opened.memory.session.view(), rule, now)
         answerable, removed, foreign = [], [], []
         # foreign questions search the folder of the question they accompany
         for query, other in zip_longest(opened.queries, _foreign(opened, sets, rng)):

@@ -106,16 +106,16 @@ def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None
     """Compares the vectors in use with those of a model, which must exist already. Writes nothing to the store."""
     made = _make_queries(memory)
     before = _asked_before(memory)
-    environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
-    pipeline = memory.settings.pipeline
+    environ = {**memory.session.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: name}
+    pipeline = memory.session.settings.pipeline
     with TemporaryDirectory(prefix="speckit-models-") as folder:
         copy = Path(folder) / "memory.db"
-        copy_into(memory.database.reader(), copy)
+        copy_into(memory.session.database.reader(), copy)
         with (
-            Memory.open(copy, pipeline, root=memory.settings.root, environ=environ, shadows=False) as other,
+            Memory.open(copy, pipeline, root=memory.session.settings.root, environ=environ, shadows=False) as other,
             memory.using(pipeline) as control,
         ):
-            changed = other.use_model(name)
+            changed = other.models.use(name)
             total, done = 2 * (len(made) + len(before)), 0
 
             def ask(which: Memory, **question: Any) -> list[str]:
@@ -173,7 +173,7 @@ def _figures(means: Mapping[str, tuple[float, float]], comparisons: Sequence[Com
 def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, Values]:
     """The metrics of the vectors in use and of a model alone on the bundled dataset; empty where the model in use is
     not available any more."""
-    known = memory.models()
+    known = memory.models.list()
     stamp = known.stamps.get(known.serving)
     dataset = read(JUDGED)
 
@@ -183,7 +183,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
 
     sides: dict[str, Values] = {}
     for side, model in (("now", stamp.name if stamp else ""), ("compared", name)):
-        environ = {**memory.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: model}
+        environ = {**memory.session.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: model}
         try:
             measured = evaluate_pipelines(dataset, [ALONE], environ=environ, progress=forward)
         except SpeckitError:
@@ -199,7 +199,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
 
 def _make_queries(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
     records, _ = memory.list(limit=READ)
-    connection = memory.database.reader()
+    connection = memory.session.database.reader()
     documents = [
         DatasetDocument(record.key, record.title, reader.body(connection, record.id), record.folder)
         for record in records
@@ -209,7 +209,7 @@ def _make_queries(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _asked_before(memory: Memory) -> list[dict[str, Any]]:
-    log = evaluation_file(memory.database.path)
+    log = evaluation_file(memory.session.database.path)
     if not log.exists():
         return []
     with EvaluationDatabase.open(log, create=False) as database:

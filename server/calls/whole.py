@@ -41,7 +41,7 @@ def read_whole(
 
     memory = workspace.memory()
     known = known_key(memory, name)
-    readings = [memory.read(known, section=section, first_line=from_line) for section in sections or [""]]
+    readings = [memory.documents.read(known, section=section, first_line=from_line) for section in sections or [""]]
     record = readings[0].memory
     room, cut = min(int(budget * FOR_TEXT), budget - FOR_HINTS), False
     hints: list[str] = []
@@ -59,7 +59,7 @@ def read_whole(
             hints.append(f"{plural(reading.last_line - last, 'line')} more: continue with fromLine={last + 1}")
             break
     if rows:
-        memory.was_read(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
+        memory.feedback.opened(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
     if superseded := superseded_text(readings[0]):
         hints.insert(0, one_line(superseded))
     if put_away := readings[0].put_away:

@@ -36,7 +36,7 @@ def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) ->
     checkpoints beyond the number that the workspace keeps (ten) are deleted.
     """
     with existing_store(common) as memory:
-        made = memory.checkpoint_create(name, folder=folder, metadata=metadata)
+        made = memory.checkpoints.create(name, folder=folder, metadata=metadata)
     if common.as_json:
         print_json({"checkpoint": as_json(made.checkpoint), "dropped": list(made.dropped)})
         return

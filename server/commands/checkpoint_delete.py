@@ -15,7 +15,7 @@ from speckit_memory.server.console.output import print_json, wrap_text
 def command(common: Common, name: str) -> None:
     """Delete the checkpoint NAME permanently."""
     with existing_store(common) as memory:
-        gone = memory.checkpoint_delete(name)
+        gone = memory.checkpoints.delete(name)
     if common.as_json:
         print_json({"deleted": gone.name, "bytes": gone.bytes})
         return

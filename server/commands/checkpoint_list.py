@@ -21,7 +21,7 @@ from speckit_memory.server.views.checkpoint_text import as_json, describe_checkp
 def command(common: Common, folder: str, limit: int) -> None:
     """List the checkpoints of the store, the latest first, and mark damaged ones."""
     with existing_store(common) as memory:
-        found = memory.checkpoint_list(folder, limit)
+        found = memory.checkpoints.list(folder, limit)
     if common.as_json:
         print_json({"checkpoints": [as_json(one) for one in found]})
         return

@@ -30,7 +30,7 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
     """
     require_kept(settings(common.db).db, name)
     with common.open() as memory:
-        done = memory.checkpoint_restore(name, replace=replace, foreign=foreign, keep_before=not no_backup)
+        done = memory.checkpoints.restore(name, replace=replace, foreign=foreign, keep_before=not no_backup)
     result = done.restored
     if common.as_json:
         document: dict[str, Any] = {"checkpoint": as_json(result.checkpoint), "before": done.before or None}

@@ -49,9 +49,9 @@ def command(
         raise click.UsageError("--older-than and --skip-checkpoint go with --tier", context)
     with existing_store(common) as memory:
         if name is not None:
-            deleted = memory.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
+            deleted = memory.deletions.delete(known_key(memory, name), confirm=confirm, dry_run=dry_run)
         elif tier:
-            deleted = memory.delete_tier(
+            deleted = memory.deletions.delete_tier(
                 tier,
                 folder=_folder_name(folder),
                 older_than_days=older_than,
@@ -60,7 +60,7 @@ def command(
                 dry_run=dry_run,
             )
         else:
-            deleted = memory.delete_folder(_folder_name(folder), confirm=confirm, dry_run=dry_run)
+            deleted = memory.deletions.delete_folder(_folder_name(folder), confirm=confirm, dry_run=dry_run)
     from speckit_memory.server.views.deleted_text import LISTED, deleted_data, describe_deletion
 
     if common.as_json:

@@ -162,7 +162,7 @@ def _explain(memory: Memory, result: SearchResult) -> None:
         return
     row = result.results[0]
     click.echo("\n" + wrap_text(f"How {row.key} got its score for “{result.query}”, step by step:"))
-    click.echo(render_recombination(memory.explain(result, row.id), "  "))
+    click.echo(render_recombination(memory.explain.row(result, row.id), "  "))
 
 
 def _show_shadow(shadow: LiveShadow, page: Path | None) -> None:

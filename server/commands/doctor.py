@@ -113,7 +113,7 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Doc
             repaired = [_repair(memory)] if repair else []
             if fix:
                 with suppress(SpeckitError):  # the failure is recorded, and reported by the check
-                    memory.write_segment()
+                    memory.lifecycle.write_segment()
             return [*repaired, *_health(memory)]
     except SpeckitError as error:
         if CODES[error.code].category == "configuration":
@@ -142,7 +142,7 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Doc
 def _repair(memory: Memory) -> DoctorCheck:
     """The result of the repair; the check of the store reports remaining faults."""
     try:
-        done = memory.repair()
+        done = memory.lifecycle.repair()
     except SpeckitError as error:
         return DoctorCheck("repair", "fail", str(error), "nothing was changed")
     if not done.before:
@@ -172,5 +172,5 @@ def _wrong(name: str, error: SpeckitError) -> list[DoctorCheck]:
 def _health(memory: Memory) -> list[DoctorCheck]:
     return [
         DoctorCheck(check.name, ("warn" if check.hint else "ok") if check.ok else "fail", check.detail, check.hint)
-        for check in memory.health().checks
+        for check in memory.status().checks
     ]

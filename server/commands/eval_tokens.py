@@ -33,7 +33,7 @@ class SingleMemoryWorkspace(Workspace):
 
     def __init__(self, memory: Memory) -> None:
         """`memory` is not closed here; its owner closes it."""
-        super().__init__(lambda _create: memory, memory.settings)
+        super().__init__(lambda _create: memory, memory.session.settings)
         self._memory = memory
 
     def memory(self, create: bool = False) -> Memory:  # noqa: ARG002 -- it is there
@@ -50,7 +50,7 @@ class ToolAnswers:
 
     def __call__(self, memory: Memory) -> list[Answerer]:
         """The answerers for a memory, named after its pipeline and, if there are several, their forms."""
-        name = memory.pipeline.name
+        name = memory.pipelines.current.name
         return [_answerer(memory, form, f"{name} {form}" if len(self.forms) > 1 else name) for form in self.forms]
 
 
@@ -60,7 +60,7 @@ def _answerer(memory: Memory, form: AnswerForm, name: str) -> Answerer:
     def answer(query: DatasetQuery, budget: int) -> SentAnswer:
         # no deadline: answers must not depend on the load of the machine
         reply = tool(query=query.text, specFolder=query.folder, tokenBudget=budget, deadlineMs=0)
-        made = fit_to_budget(reply, TOOL, budget, memory.count_tokens)  # not `sent`: no use is recorded
+        made = fit_to_budget(reply, TOOL, budget, memory.models.count_tokens)  # not `sent`: no use is recorded
         rows = made.document["data"]["results"]
         texts = tuple((row["key"], row.get(TEXT_FIELD, "")) for row in rows)
         return SentAnswer(texts, made.meta["token_count"])

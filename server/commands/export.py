@@ -24,7 +24,7 @@ def command(common: Common, directory: Path, folder: str) -> None:
     earlier export, which is updated. `import` restores all of it, here or elsewhere.
     """
     with existing_store(common) as memory:
-        done = memory.export(directory, folder=folder)
+        done = memory.exchange.export(directory, folder=folder)
     if common.as_json:
         print_json(
             {

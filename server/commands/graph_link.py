@@ -22,7 +22,7 @@ def command(common: Common) -> None:
     the links again.
     """
     with existing_store(common) as memory:
-        found = memory.link_names()
+        found = memory.graph.link_names()
     if common.as_json:
         print_json(asdict(found))
         return

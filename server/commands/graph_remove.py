@@ -23,7 +23,7 @@ def command(common: Common, made_by: str, dry_run: bool) -> None:
     `links undo --by "graph remove"` reverts the deletion.
     """
     with existing_store(common) as memory:
-        removed = memory.remove_edges(made_by, dry_run=dry_run)
+        removed = memory.graph.remove_edges(made_by, dry_run=dry_run)
     if common.as_json:
         print_json({"dry_run": dry_run, "made_by": made_by, "edges": removed})
     else:

@@ -20,7 +20,7 @@ def command(common: Common) -> None:
     from speckit_memory.memory.store.reading.density import as_fields, describe_density
 
     with existing_store(common) as memory:
-        found = memory.graph()
+        found = memory.graph.report()
     if common.as_json:
         print_json(
             {

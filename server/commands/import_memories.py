@@ -43,7 +43,7 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
         def note(progress: IndexProgress) -> None:
             bar.update(progress.done, progress.total or 0)
 
-        done = memory.import_from(source, replace=replace, into=into, dry_run=dry_run, progress=note)
+        done = memory.exchange.import_from(source, replace=replace, into=into, dry_run=dry_run, progress=note)
     refused = done.count("refused")
     if common.as_json:
         print_json(

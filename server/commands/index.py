@@ -75,7 +75,7 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
         if not watch:
             return index_once(common, memory, paths, force, dry_run)
         with until_told_to_end() as ended:
-            for run, _ in enumerate(changes(named_paths(paths), memory.settings.root, ended)):
+            for run, _ in enumerate(changes(named_paths(paths), memory.session.settings.root, ended)):
                 try:
                     status = index_once(common, memory, paths, force and run == 0, False)
                     if run == 0 and not any(map(is_there, named_paths(paths))):
@@ -89,7 +89,7 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
 
 def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
     with existing_store(common) as memory:
-        return _print_report(common, memory, memory.forget(paths, dry_run=dry_run), 0.0)
+        return _print_report(common, memory, memory.documents.forget(paths, dry_run=dry_run), 0.0)
 
 
 @contextmanager
@@ -170,11 +170,11 @@ def _print_report(common: Common, memory: Memory, report: IndexReport, seconds: 
     error = SpeckitError.of(report.failures) if report.failures else None
     store = settings(common.db).db
     if common.as_json:
-        where = {"store": str(store), "workspace": str(memory.settings.root)}
+        where = {"store": str(store), "workspace": str(memory.session.settings.root)}
         print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)
-        click.echo(wrap_text(f"store {store}, workspace {memory.settings.root}", dim=True))
+        click.echo(wrap_text(f"store {store}, workspace {memory.session.settings.root}", dim=True))
     return error.exit_status if error else 0
 
 

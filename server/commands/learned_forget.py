@@ -24,7 +24,7 @@ def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
     if (name is None) != every:
         raise click.UsageError("name a memory, or give --all for the phrases of all memories")
     with existing_store(common) as memory:
-        gone = memory.unlearn(name=known_key(memory, name) if name else None, phrase=phrase)
+        gone = memory.triggers.forget(name=known_key(memory, name) if name else None, phrase=phrase)
     if common.as_json:
         print_json({"forgotten": [row(one) for one in gone]})
         return

@@ -28,7 +28,7 @@ def command(common: Common, name: str | None, session: str, limit: int) -> None:
     `learned undo` reverts them. The last 200 of each memory are kept.
     """
     with existing_store(common) as memory:
-        found = memory.judgements(known_key(memory, name) if name else None, session=session, limit=limit)
+        found = memory.learning.judgements(known_key(memory, name) if name else None, session=session, limit=limit)
     if common.as_json:
         print_json({"judgements": [row(one) for one in found]})
         return

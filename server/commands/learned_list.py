@@ -11,7 +11,7 @@ from speckit_memory.server.console.arguments.options import Common, shared_optio
 from speckit_memory.server.console.output import plural, print_json, table, wrap_text
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.learning import LearnedPhrases
+    from speckit_memory.engine.api.triggers import LearnedPhrases
     from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 
 DAY = 86_400.0
@@ -27,7 +27,7 @@ def command(common: Common) -> None:
     from speckit_memory.server.views.rows.rows import when
 
     with existing_store(common) as memory:
-        found = memory.learned()
+        found = memory.triggers.learned()
     if common.as_json:
         phrases = [row(one) for one in found.phrases]
         print_json(

@@ -33,8 +33,8 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
         raise click.UsageError("give judgements by their numbers, or with --memory or --session")
     with existing_store(common) as memory:
         key = known_key(memory, name) if name else None
-        found = memory.undo_judgements(numbers, name=key, session=session)
-        kept = bool(found.undone or memory.judgements(key, session=session, limit=1))
+        found = memory.learning.undo_judgements(numbers, name=key, session=session)
+        kept = bool(found.undone or memory.learning.judgements(key, session=session, limit=1))
     if common.as_json:
         print_json(
             {

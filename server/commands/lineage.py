@@ -54,7 +54,7 @@ def command(
     if mermaid and common.as_json:
         raise click.UsageError("--mermaid and --json print different documents; choose one of them")
     with existing_store(common) as memory:
-        found = memory.lineage(known_key(memory, name), direction=direction, depth=depth, relations=relations)
+        found = memory.graph.lineage(known_key(memory, name), direction=direction, depth=depth, relations=relations)
     if common.as_json:
         print_json(found.as_json())
     elif mermaid:

@@ -26,7 +26,7 @@ def command(common: Common, source: str, relation: str, target: str, strength: f
     A memory has at most 20 links.
     """
     with existing_store(common) as memory:
-        edge = memory.link_one(
+        edge = memory.graph.link(
             known_key(memory, source), relation, known_key(memory, target), strength=strength, evidence=evidence
         )
     if common.as_json:

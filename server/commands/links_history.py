@@ -29,7 +29,7 @@ def command(common: Common, name: str | None, by: str, limit: int) -> None:
     number.
     """
     with existing_store(common) as memory:
-        changes = memory.link_history(known_key(memory, name) if name else None, by=by, limit=limit)
+        changes = memory.graph.history(known_key(memory, name) if name else None, by=by, limit=limit)
     if common.as_json:
         print_json({"changes": [change.as_json() for change in changes]})
         return

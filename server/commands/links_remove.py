@@ -21,7 +21,7 @@ def command(common: Common, link: int) -> None:
     `links undo` restores it.
     """
     with existing_store(common) as memory:
-        removed, declared = memory.unlink(link)
+        removed, declared = memory.graph.unlink(link)
     if common.as_json:
         print_json({"removed": removed.as_json(), "declared": declared.as_json() if declared else None})
         return

@@ -31,8 +31,8 @@ def command(common: Common, dismiss: int | None) -> None:
     """
     with existing_store(common) as memory:
         if dismiss is not None:
-            memory.dismiss(dismiss)
-        found = memory.to_review()
+            memory.graph.dismiss(dismiss)
+        found = memory.graph.review()
     if common.as_json:
         print_json(found.as_json())
         return

@@ -24,7 +24,7 @@ def command(common: Common, changes: tuple[int, ...], by: str) -> int:
     if bool(changes) is bool(by):
         raise click.UsageError("give either changes by their numbers or --by MAKER")
     with existing_store(common) as memory:
-        found = memory.undo_links(changes, by=by)
+        found = memory.graph.undo(changes, by=by)
     if common.as_json:
         refused = [{**change.as_json(), "reason": reason} for change, reason in found.refused]
         print_json({"undone": [change.as_json() for change in found.undone], "refused": refused})

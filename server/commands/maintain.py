@@ -28,7 +28,7 @@ def command(common: Common, dry_run: bool) -> int:
     nothing is done. Exits with 1 when a job fails.
     """
     with existing_store(common) as memory:
-        found = memory.maintain(dry_run=dry_run)
+        found = memory.lifecycle.maintain(dry_run=dry_run)
     if common.as_json:
         jobs = [asdict(done) for done in found.jobs]
         print_json({"dry_run": dry_run, "elsewhere": found.elsewhere, "failed": found.failed, "jobs": jobs})

@@ -28,11 +28,11 @@ def command(common: Common, prompt: str, limit: int, session: str, turn: int | N
     if turn is not None and not session:
         raise click.UsageError("--turn needs --session, the session whose conversation it counts")
     with existing_store(common) as memory:
-        found = memory.match_triggers(prompt, limit=limit, session=session, turn=turn)
+        found = memory.triggers.match(prompt, limit=limit, session=session, turn=turn)
         rows = trigger_rows(found, text_field="text", state=True, attention=bool(session))
         related = related_rows(found)
-        memory.matched(found, session=session, turn=turn)
-        memory.write_notes()
+        memory.triggers.matched(found, session=session, turn=turn)
+        memory.feedback.write()
     if common.as_json:
         document = {"total": found.total, "attended": found.attended, "results": rows}
         print_json(document | ({"related": related} if session else {}))

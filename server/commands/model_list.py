@@ -65,7 +65,7 @@ def _of_store(common: Common) -> dict[str, Any]:
     if not store_is_there(settings(common.db).db):
         return {"models": [], "build": None}
     with common.open(create=False) as memory:
-        known = memory.models()
+        known = memory.models.list()
     places = {known.serving: "in use", known.previous: "before"}
     models = [{**stamp._asdict(), "place": places.get(model_id, "cached")} for model_id, stamp in known.stamps.items()]
     if known.serving and known.serving not in known.stamps:

@@ -67,10 +67,10 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
         def note(now: IndexProgress) -> None:
             bar.update(now.done, now.total or 0)
 
-        built = memory.build_model(name, progress=note)
+        built = memory.models.build(name, progress=note)
     found: dict[str, Any] = {"built": {"embedded": built.embedded, "cached": built.cached, "total": built.total}}
     worse = False
-    if not no_compare and memory.models().serving not in ("", built.stamp.model_id):
+    if not no_compare and memory.models.list().serving not in ("", built.stamp.model_id):
         compared = _compared(memory, name)
         found["compared"], worse = compared.as_json(), compared.worse
         if not common.as_json:
@@ -81,7 +81,7 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
             f"`speckit-memory model use {name} --no-compare` changes the model anyway"
         )
     elif not compare_only:
-        found["changed"] = _plain(memory.use_model(name))
+        found["changed"] = _plain(memory.models.use(name))
     return found
 
 
@@ -98,7 +98,7 @@ def _back(memory: Memory) -> dict[str, Any]:
         def note(now: IndexProgress) -> None:
             bar.update(now.done, now.total or 0)
 
-        return {"changed": _plain(memory.roll_back_model(progress=note))}
+        return {"changed": _plain(memory.models.roll_back(progress=note))}
 
 
 def _plain(changed: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from speckit_memory.server.console.output import plural, print_json, table, wrap
 def command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
     """Show what a QUERY would do and how much it would read, without searching."""
     with existing_store(common) as memory:
-        plan = memory.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
+        plan = memory.explain.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
     if common.as_json:
         print_json(plan.as_json())
         return

@@ -83,7 +83,7 @@ def command(
         every = known_keys(memory, (*supersedes, *relates_to))
         replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if text is None:
-            saved = memory.save_file(
+            saved = memory.documents.save(
                 named_path(file).absolute(),
                 force=force,
                 dry_run=dry_run,
@@ -94,7 +94,7 @@ def command(
             )
         elif how:
             name = known_key(memory, file)
-            saved = memory.edit(
+            saved = memory.documents.edit(
                 name,
                 text,
                 how=how,
@@ -108,7 +108,7 @@ def command(
             )
         else:
             path = str(named_path(file).absolute()) if file else ""
-            saved = memory.write(
+            saved = memory.documents.write(
                 text,
                 title=title,
                 folder=folder,

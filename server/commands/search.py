@@ -100,11 +100,11 @@ def command(
             deadline_ms="setting" if deadline_ms is None else deadline_ms,
             adjust=SearchOptions(only_fitting=only_fitting or None),
         )
-        explained = [memory.explain(result, row.id) for row in result.results] if explain else []
+        explained = [memory.explain.row(result, row.id) for row in result.results] if explain else []
         absent, change = (
             reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)
         )
-        result = result.warned(after=filter(None, [memory.served(result)]))
+        result = result.warned(after=filter(None, [memory.feedback.delivered(result)]))
         task, told = last_task(memory, folder, session) if result.pipeline.name == "resume" else ({}, "")
         if common.as_json:
             document = result.as_json() | task
@@ -121,8 +121,8 @@ def command(
             click.echo("\n" + "\n".join(wrap_text(line, "  ") for line in told.splitlines()))
         if explain:
             show_work(result)
-        if not is_working_folder(memory.settings.root):
-            click.echo(wrap_text(f"workspace {memory.settings.root}", dim=True))
+        if not is_working_folder(memory.session.settings.root):
+            click.echo(wrap_text(f"workspace {memory.session.settings.root}", dim=True))
         if shadows:
             show_shadows(result)
         if absent:
@@ -138,7 +138,7 @@ def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any]
     without one."""
     from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text  # other searches do not need it
 
-    task = memory.last_task(folder, session)
+    task = memory.learning.last_task(folder, session)
     return resumed_task(task), resumed_text(task)
 
 

@@ -78,7 +78,7 @@ def replay(common: Common, config: Settings) -> None:
         return
     try:
         with Memory.open(config.db, common.pipeline, create=False) as memory, ProgressReporter("replay") as bar:
-            memory.finish_shadows(None, lambda done, total: bar.update(done, total, "kept queries"))
+            memory.shadows.finish(None, lambda done, total: bar.update(done, total, "kept queries"))
     except SpeckitError as error:
         click.echo(wrap_text(f"Kept queries could not be replayed: {error}", fg="yellow"), err=True)
 

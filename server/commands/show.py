@@ -21,8 +21,8 @@ from speckit_memory.server.views.superseded_text import superseded_data, superse
 def command(common: Common, name: str, section: str, from_line: int, session: str) -> None:
     """Print the stored text of a memory: all of it, or one section."""
     with existing_store(common) as memory:
-        found = memory.read(known_key(memory, name), section=section, first_line=from_line)
-        memory.was_read(found, session=session)
+        found = memory.documents.read(known_key(memory, name), section=section, first_line=from_line)
+        memory.feedback.opened(found, session=session)
     record = found.memory
     if common.as_json:
         print_json(

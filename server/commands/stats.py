@@ -41,8 +41,8 @@ def command(
     from speckit_memory.memory.store.reading.density import describe_density
 
     with existing_store(common) as memory:
-        ranked = memory.folders(ranking, exclude=exclude, scores=scores, archived=archived)
-        stats = memory.stats()
+        ranked = memory.inventory.folders(ranking, exclude=exclude, scores=scores, archived=archived)
+        stats = memory.inventory.stats()
     figures = store_figures(stats, ranked, limit, scores=scores) | {
         "pending_links": stats.pending_links,
         "embedding_model": stats.embedding_model,

@@ -26,7 +26,7 @@ def command(common: Common, folder: str, session: str, limit: int, complete: boo
     from speckit_memory.server.views.rows.task_rows import changes, summary_row, task_row
 
     with existing_store(common) as memory:
-        found = memory.learning_history(folder, session=session, limit=limit, only_complete=complete)
+        found = memory.learning.history(folder, session=session, limit=limit, only_complete=complete)
     rows, summary = [task_row(task) for task in found.tasks], summary_row(found.summary)
     if common.as_json:
         print_json({"specFolder": folder, "summary": summary, "tasks": rows})

@@ -37,7 +37,7 @@ def command(
     from speckit_memory.server.views.rows.task_rows import changes, task_row
 
     with existing_store(common) as memory:
-        done = memory.task_postflight(
+        done = memory.learning.postflight(
             folder,
             task,
             knowledge=knowledge,

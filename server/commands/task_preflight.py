@@ -38,7 +38,7 @@ def command(
     from speckit_memory.server.views.rows.task_rows import task_row
 
     with existing_store(common) as memory:
-        begun = memory.task_preflight(
+        begun = memory.learning.preflight(
             folder, task, knowledge=knowledge, uncertainty=uncertainty, context=context, gaps=gaps, session=session
         )
     if common.as_json:

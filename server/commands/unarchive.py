@@ -24,11 +24,11 @@ def command(common: Common, names: tuple[str, ...]) -> None:
     """
     with existing_store(common) as memory:
         if not names:
-            rows: list[dict[str, Any]] = [found._asdict() for found in memory.archived()]
+            rows: list[dict[str, Any]] = [found._asdict() for found in memory.lifecycle.archived()]
             _list(rows, common.as_json)
             return
         known = {name: known_key(memory, name) for name in dict.fromkeys(names)}
-        restored = {key: memory.unarchive(key) for key in known.values()}
+        restored = {key: memory.lifecycle.unarchive(key) for key in known.values()}
     if common.as_json:
         print_json({"restored": [key for key, was in restored.items() if was], "memories": list(restored)})
         return

@@ -24,9 +24,9 @@ def command(common: Common, deletion: str | None) -> None:
     """
     with existing_store(common) as memory:
         if deletion is None:
-            found = memory.deletions(LISTED)
+            found = memory.deletions.list(LISTED)
         else:
-            back = memory.undelete(deletion)
+            back = memory.deletions.undelete(deletion)
     if deletion is not None:
         if common.as_json:
             shown = {"memories": list(back.memories), "files": list(back.files), "pending": back.pending}

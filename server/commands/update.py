@@ -47,7 +47,7 @@ def command(
     from speckit_memory.server.views.unweighed_inputs import unweighed_hint
 
     with existing_store(common) as memory:
-        updated = memory.update(
+        updated = memory.documents.update(
             known_key(memory, name),
             title=title,
             triggers=() if no_triggers else triggers or None,

@@ -25,7 +25,7 @@ def command(common: Common, name: str, useful: bool | None, promote: bool, sessi
 
     with existing_store(common) as memory:
         judged = of_known(
-            memory, name, lambda one: memory.validate(one, useful=useful, promote=promote, session=session)
+            memory, name, lambda one: memory.learning.validate(one, useful=useful, promote=promote, session=session)
         )
         hints = unweighed_judgement(memory)
     if common.as_json:

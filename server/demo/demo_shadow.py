@@ -68,7 +68,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
         ids = {record.key: record.id for record in records}
         for number, query in enumerate(asked, start=1):
             result = memory.search(query.text, folder=query.folder, deadline_ms=None)
-            memory.served(result)
+            memory.feedback.delivered(result)
             grades = _grades(dataset.judgements[query.id], ids)
             judged += [
                 QueryJudgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
@@ -76,7 +76,7 @@ def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) 
             ]
             bar.update(number, 2 * len(asked), "running curated queries")
         # shadows run in the background: wait for them, or the report would be incomplete
-        memory.finish_shadows(
+        memory.shadows.finish(
             WAIT_SECONDS,
             lambda done, total: bar.update(total + done, 2 * total, "running the shadow pipeline"),
         )

@@ -99,8 +99,8 @@ class FileWatch:
         if not self._workspace.has_store:
             return ()
         memory = self._workspace.memory()
-        root = memory.settings.root
-        return tuple(root / key if key else root for key in sorted(memory.sources()))
+        root = memory.session.settings.root
+        return tuple(root / key if key else root for key in sorted(memory.documents.sources()))
 
     async def _counted(self, work: Callable[[], Found]) -> Found:
         """Runs work in a limited thread while the workspace is marked as in use, so that the store is not closed."""

@@ -82,7 +82,7 @@ class Follower:
     def seen(self) -> None:
         """Records the state of the list before it is read; called in the reading thread."""
         if self._last is None:
-            self._last = self._workspace.memory().since(None).last
+            self._last = self._workspace.memory().inventory.changes_since(None).last
 
     def look(self, wanted: Iterable[str]) -> DocumentChange:
         """The changes since the last check."""
@@ -93,7 +93,7 @@ class Follower:
         elif not self._workspace.is_open and not (asked and self._last is not None):
             return DocumentChange(False, ())
         else:
-            since = self._workspace.memory().since(self._last)
+            since = self._workspace.memory().inventory.changes_since(self._last)
             listed, self._last = since.written, since.last
         if not listed:
             return DocumentChange(False, ())
@@ -116,7 +116,7 @@ class Follower:
         from speckit_memory.server.console.arguments.memory_names import memory_name
 
         names = [memory_name(name) for name in names_in(uri)]
-        states = self._workspace.memory().states(names)
+        states = self._workspace.memory().inventory.states(names)
         return next((states[name] for name in names if name in states), "")
 
     async def _in_thread(self, work: Callable[[], DocumentChange | None]) -> DocumentChange | None:

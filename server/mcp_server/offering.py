@@ -60,7 +60,7 @@ def complete_argument(
     if not kind:
         return _NOTHING
     try:
-        keys = workspace.memory().keys()
+        keys = workspace.memory().inventory.keys()
     except SpeckitError as error:
         if error.code != "E010":
             raise

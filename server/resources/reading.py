@@ -62,8 +62,8 @@ def _memory(memory: Memory, uri: str) -> ReadResourceResult:
             f"{record.key} has {record.characters:,} characters; at most {LONGEST:,} are sent as a resource",
             actions=(f"read it in parts: memory_search with key={record.id} and fromLine",),
         )
-    reading = memory.read(record.id, section="", first_line=1)
-    memory.was_read(reading)
+    reading = memory.documents.read(record.id, section="", first_line=1)
+    memory.feedback.opened(reading)
     return _answer(uri, MARKDOWN, f"{reading.text}\n", key=record.key, uri=memory_uri(record.key))
 
 

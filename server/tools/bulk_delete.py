@@ -27,7 +27,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         dryRun: Flag = False,  # noqa: N803
     ) -> Reply:
         """Delete a tier after a checkpoint; needs confirm. memory_delete can undo it."""
-        deleted = workspace.memory().delete_tier(
+        deleted = workspace.memory().deletions.delete_tier(
             tier,
             folder=specFolder,
             older_than_days=olderThanDays,

@@ -58,7 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text
 
         memory = workspace.memory()
-        plan = cache(lambda: memory.plan(input, folder=specFolder, token_usage=tokenUsage))
+        plan = cache(lambda: memory.explain.plan(input, folder=specFolder, token_usage=tokenUsage))
         # the pipeline decides when a context is too full (feature C17): its step 'pressure' only acts in mode auto
         planned = plan().mode if mode == "auto" and tokenUsage is not None else mode
         pressed = planned != mode
@@ -90,7 +90,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         resumed = result.pipeline.name == "resume"
         none = resumed and bool(result.why_nothing)
         alone = resumed and all("sections" in row.notes for row in result.results)
-        task = memory.last_task(specFolder, sessionId) if resumed else None
+        task = memory.learning.last_task(specFolder, sessionId) if resumed else None
         if none:
             hints = tuple(hint for hint in hints if hint != result.why_nothing)
         elif alone and mode == "auto":

@@ -33,7 +33,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
             from speckit_memory.server.console.output import plural
 
-            back = memory.undelete(undo)
+            back = memory.deletions.undelete(undo)
             return Reply(
                 f"{plural(len(back.memories), 'memory')} and {plural(len(back.files), 'file')} are back",
                 {"undone": undo, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
@@ -42,9 +42,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if id is not None:
             from speckit_memory.server.console.arguments.memory_names import known_key
 
-            deleted = memory.delete(known_key(memory, id), confirm=confirm, dry_run=dryRun)
+            deleted = memory.deletions.delete(known_key(memory, id), confirm=confirm, dry_run=dryRun)
         else:
-            deleted = memory.delete_folder(specFolder, confirm=confirm, dry_run=dryRun)
+            deleted = memory.deletions.delete_folder(specFolder, confirm=confirm, dry_run=dryRun)
         return deleted_reply(deleted, dryRun)
 
     return memory_delete

@@ -46,7 +46,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         if specFolder:
             raise SpeckitError("E031", "a 'specFolder' needs reportMode: divergent_aliases")
         try:
-            report = workspace.memory().health()
+            report = workspace.memory().status()
         except SpeckitError as error:
             wrong_parts = [
                 {
@@ -95,7 +95,7 @@ def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
     from speckit_memory.server.console.output import plural
     from speckit_memory.server.views.folder_text import in_folder, missing_folder
 
-    report = memory.aliases(folder, limit)
+    report = memory.inventory.aliases(folder, limit)
     rows = [
         {
             "kind": group.kind,

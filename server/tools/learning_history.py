@@ -27,7 +27,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 
-        found = workspace.memory().learning_history(
+        found = workspace.memory().learning.history(
             specFolder, session=sessionId, limit=limit, only_complete=onlyComplete
         )
         told: dict[str, Any] = {"summary": summary_row(found.summary)} if includeSummary else {}

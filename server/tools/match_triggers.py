@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""
-        found = memory.match_triggers(prompt, limit=limit, session=session, turn=turnNumber)
+        found = memory.triggers.match(prompt, limit=limit, session=session, turn=turnNumber)
         rows = trigger_rows(found, text_field=TEXT_FIELD, state=include_cognitive, attention=bool(session))
         mind = (
             f"{found.attended} of them in the attention of session {one_line(session_id)}" if session and rows else ""
@@ -50,7 +50,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         hints = () if rows else ("no trigger phrase occurs in the prompt; memory_search searches for its words",)
 
         def note(shown: Rows) -> None:
-            memory.matched(found, len(shown), session=session, turn=turnNumber)
+            memory.triggers.matched(found, len(shown), session=session, turn=turnNumber)
 
         return Reply(
             f"{plural(found.total, 'memory')} triggered",

@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """After a task: record the same scores; shows what was learned."""
         from speckit_memory.server.views.rows.task_rows import changes, task_row
 
-        done = workspace.memory().task_postflight(
+        done = workspace.memory().learning.postflight(
             specFolder,
             taskId,
             knowledge=knowledgeScore,

@@ -24,7 +24,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Before a task: record how much you know and how unsure you are."""
         from speckit_memory.server.views.rows.task_rows import scores
 
-        begun = workspace.memory(create=True).task_preflight(
+        begun = workspace.memory(create=True).learning.preflight(
             specFolder,
             taskId,
             knowledge=knowledgeScore,

@@ -61,7 +61,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         replaced, related = every[: len(supersedes)], every[len(supersedes) :]
         if edit:
             assert path is not None  # checked by _require_fitting
-            saved = workspace.memory().edit(
+            saved = workspace.memory().documents.edit(
                 workspace.key(path),
                 content,
                 how=edit,
@@ -75,7 +75,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             )
         elif content:
             # a dry run must not create the store
-            saved = workspace.memory(create=not dryRun).write(
+            saved = workspace.memory(create=not dryRun).documents.write(
                 content,
                 title=title,
                 folder=None if path else folder,
@@ -93,7 +93,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         else:
             assert path is not None
             memory = workspace.memory() if dryRun else workspace.memory_to_fill(path)
-            saved = memory.save_file(
+            saved = memory.documents.save(
                 path,
                 force=force,
                 dry_run=dryRun,

@@ -30,8 +30,10 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.rows.rows import when
 
         memory = workspace.memory()
-        ranking = memory.folders(folderRanking, exclude=excludePatterns, scores=includeScores, archived=includeArchived)
-        stats, kept = memory.stats(), workspace.answers.figures()
+        ranking = memory.inventory.folders(
+            folderRanking, exclude=excludePatterns, scores=includeScores, archived=includeArchived
+        )
+        stats, kept = memory.inventory.stats(), workspace.answers.figures()
         figures, dense = store_figures(stats, ranking, limit, scores=includeScores), stats.density
         for place, name in [
             (figures, "oldest"),

@@ -31,7 +31,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.unweighed_inputs import unweighed_hint
 
         memory = workspace.memory()
-        updated = memory.update(
+        updated = memory.documents.update(
             known_key(memory, id),
             title=title,
             triggers=triggerPhrases,

@@ -28,7 +28,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
         memory = workspace.memory()
         judged = of_known(
-            memory, id, lambda name: memory.validate(name, useful=wasUseful, promote=promote, session=sessionId)
+            memory,
+            id,
+            lambda name: memory.learning.validate(name, useful=wasUseful, promote=promote, session=sessionId),
         )
         hint = "eligible for the tier critical: the next memory_validate may set promote"
         return Reply(

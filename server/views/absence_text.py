@@ -41,6 +41,8 @@ def reason_of_absence(
     """
 
     def told(name: str | int) -> tuple[str, SmallestChange | None]:
-        return memory.why_not(result, name), memory.why_not_change(result, name, door=door, until=until)
+        return memory.explain.why_not(result, name), memory.explain.smallest_change(
+            result, name, door=door, until=until
+        )
 
     return of_known(memory, typed, told, again=again)

@@ -27,5 +27,5 @@ def missing_folder(memory: Memory, folder: str) -> str:
     named = normalised_folder(folder)
     if not named or memory.list(named, limit=0)[1]:
         return ""
-    known = [ranked.folder for ranked in memory.folders(archived=True).folders]
+    known = [ranked.folder for ranked in memory.inventory.folders(archived=True).folders]
     return no_memory_in(named, known) if known else EMPTY_STORE

@@ -45,7 +45,7 @@ def with_passages(memory: Memory, rows: Sequence[dict[str, Any]]) -> list[dict[s
     all_rows: list[dict[str, Any]] = []
     room = MOST_PASSAGES
     for row in rows:
-        found = memory.passages(row["id"], room + 1)
+        found = memory.inventory.passages(row["id"], room + 1)
         if len(found) > room and all_rows:
             break
         all_rows += [{"kind": MEMORY, **row}, *(_passage_row(passage) for passage in found[:room])]

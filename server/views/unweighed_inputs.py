@@ -36,7 +36,7 @@ def unweighed_judgement(memory: Memory) -> tuple[str, ...]:
 
 def unweighed_intent(memory: Memory, intent: str | None) -> tuple[str, ...]:
     """A hint if an intent was given and the ranking does not use it."""
-    pipeline = memory.pipeline
+    pipeline = memory.pipelines.current
     values = [
         value
         for step in (pipeline.fusion.fuser, *pipeline.fusion.signals, *pipeline.rerank)
@@ -49,7 +49,7 @@ def unweighed_intent(memory: Memory, intent: str | None) -> tuple[str, ...]:
 
 
 def _hint(memory: Memory, what: str, uses: tuple[str, ...]) -> tuple[str, ...]:
-    pipeline = memory.pipeline
+    pipeline = memory.pipelines.current
     if any(step.use in uses for step in pipeline.fusion.signals):
         return ()
     return (

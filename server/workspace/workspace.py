@@ -23,6 +23,7 @@ from speckit_memory.server.replies.call_progress import PhaseProgress, tell
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
+    from speckit_memory.engine.serving.cache_key import StateToken
 
 WARM_UP = "warm up"
 NO_WORKSPACE = "E015"
@@ -47,7 +48,7 @@ class Workspace:
         """`opener` takes whether it may create the store; if it raises, the next call tries again. Cached answers stay
         valid for `cache_seconds`, 0 for no cache. `name` is "" for a single workspace."""
         self.name = name
-        self.answers = AnswerCache(lambda: self.memory().standing(), cache_seconds)
+        self.answers = AnswerCache(self._standing, cache_seconds)
         self._opener = opener
         self._settings = config
         self._lock = Lock()
@@ -58,6 +59,9 @@ class Workspace:
         self._used_at = time.monotonic()
         self.closing = Event()
 
+    def _standing(self) -> StateToken | None:
+        return self.memory().pipelines.standing()
+
     @property
     def _config(self) -> Settings:
         """The settings at construction; they fix the folder and the store."""
@@ -67,7 +71,7 @@ class Workspace:
     @property
     def config(self) -> Settings:
         """The present settings: places of the store and the documents, and the pipeline."""
-        return self._config if self._memory is None else self._memory.settings
+        return self._config if self._memory is None else self._memory.session.settings
 
     @property
     def has_store(self) -> bool:
@@ -82,7 +86,7 @@ class Workspace:
     def config_hash(self) -> str:
         """The hash of the pipeline in force, for the log; "" while the store is not open."""
         memory = self._memory
-        return memory.pipeline.hash if memory else ""
+        return memory.pipelines.current.hash if memory else ""
 
     def memory(self, create: bool = False) -> Memory:
         """Returns the memory, opened if necessary. Raises E010 if there is no store and none may be created.
@@ -93,14 +97,14 @@ class Workspace:
             if self._memory is None:
                 began = time.time()
                 self._memory = self._open(create)
-                self._memory.keep_maintained()
+                self._memory.lifecycle.keep_maintained()
                 # changes of the configuration files since `began` are noticed as well
-                self._memory.follow_files(began)
+                self._memory.pipelines.follow(began)
             elif not store_is_there(self._config.db):
                 self._require_creation(create)
-                self._memory.make_again()
+                self._memory.session.create_again()
             memory = self._memory
-        memory.look_at_files()  # outside the lock: other calls need not wait while a changed pipeline is built
+        memory.pipelines.reload()  # outside the lock: other calls need not wait while a changed pipeline is built
         return memory
 
     @contextmanager
@@ -152,7 +156,7 @@ class Workspace:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text; estimated while the memory is not open."""
         if self._memory is not None:
-            return self._memory.count_tokens(texts)
+            return self._memory.models.count_tokens(texts)
         from speckit_memory.memory.models.embedders import (
             counted_tokens,  # loads numpy, which must not delay the handshake
         )
@@ -170,10 +174,10 @@ class Workspace:
             try:
                 # not a search, whose results would count as used
                 memory = self.memory()
-                memory.plan(WARM_UP)
-                memory.embedder.embed_query(WARM_UP)
-                memory.count_tokens([WARM_UP])
-                memory.load_vectors()
+                memory.explain.plan(WARM_UP)
+                memory.models.embedder.embed_query(WARM_UP)
+                memory.models.count_tokens([WARM_UP])
+                memory.models.load_vectors()
             except SpeckitError as error:
                 logs.event("not ready", problems=[str(problem) for problem in error.problems])
             except BaseException as error:  # may come from a component; no caller waits for this thread
@@ -222,7 +226,7 @@ class Workspace:
 
         if not store_is_there(self._config.db):
             return False
-        sources = [tuple(name.split("/")) for name in self.memory().sources() if name]
+        sources = [tuple(name.split("/")) for name in self.memory().documents.sources() if name]
         return any(
             parts[: len(name)] == name and not refusal(parts[len(name) :], is_folder, SourcePatterns())
             for name in sources
@@ -282,10 +286,12 @@ class Workspace:
         self.closing.set()
         if self._memory is None:
             return
-        self._memory.end_shadows()
-        self._memory.end_extensions()
+        from speckit_memory.engine.components import end_extensions  # loaded only by servers that opened a store
+
+        self._memory.shadows.stop()
+        end_extensions()
         # a thread still uses the store: closing it would make its call fail
         if tools_running or self._warming.locked():
-            self._memory.write_notes()  # notes on answers sent: a short session may end during the warm-up
+            self._memory.feedback.write()  # notes on answers sent: a short session may end during the warm-up
         else:
             self._memory.close()

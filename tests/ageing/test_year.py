@@ -53,7 +53,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Moment, Year]:
 
 def facts(moment: Moment) -> list[tuple[object, ...]]:
     with Memory.open(moment.store, root=moment.folder, environ={}, create=False) as memory:
-        return list(memory.database.reader().execute(FACTS))
+        return list(memory.session.database.reader().execute(FACTS))
 
 
 def test_a_seed_gives_a_year_to_the_last_review(lived: tuple[Moment, Year], tmp_path: Path) -> None:
@@ -74,14 +74,14 @@ def test_everything_that_a_year_is_made_of_has_happened(lived: tuple[Moment, Yea
     ):  # fmt: skip
         assert happened[event], event
     with Memory.open(moment.store, root=moment.folder, environ={}, create=False) as memory:
-        stored = memory.database.reader()
+        stored = memory.session.database.reader()
         [(reviewed,)] = stored.execute("SELECT count(*) FROM memories WHERE review_count > 0")
         [(attended,)] = stored.execute("SELECT count(*) FROM working_memory")
         assert reviewed
         assert attended
-        assert memory.archived()
-        assert memory.learned().pairs
-        assert set(memory.link_stats().by_maker) >= {"document", "prediction_error"}
+        assert memory.lifecycle.archived()
+        assert memory.triggers.learned().pairs
+        assert set(memory.graph.stats().by_maker) >= {"document", "prediction_error"}
 
 
 def test_the_folder_of_a_moment_is_a_dataset_of_the_evaluation(lived: tuple[Moment, Year]) -> None:
@@ -142,9 +142,9 @@ def planted(moment: Moment, folder: Path, helpful: Callable[[str], bool]) -> Fig
         for key in (*query.stale, *(k for k, grade in query.grades.items() if grade == 3.0))
     }
     with Memory.open(folder / ".speckit" / "memory.db", root=folder, environ={}, create=False) as memory:
-        for key in sorted(told - {one.key for one in memory.archived()}):
+        for key in sorted(told - {one.key for one in memory.lifecycle.archived()}):
             for _ in range(5):
-                memory.validate(key, useful=helpful(key))
+                memory.learning.validate(key, useful=helpful(key))
     report = compared({SEED: [measured(checkpoint.read(folder), [CONFIDENCE])]}, {"confidence": "default"})
     row = report["variants"]["confidence"]
     return {name: np.array([row[name]["delta"], row[name]["p"]]) for name in ("nDCG@10", "stale@5", "stale@1")}

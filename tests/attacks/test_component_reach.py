@@ -155,7 +155,7 @@ def test_a_parameter_of_a_familiar_name_may_be_anything(name: str, value: Any, t
     made.Params = kind
     text = ANNOTATED.replace("recover: []", "recover:\n    - {use: fallback}")
     pipeline = attacked(tmp_path, Role.CHANNEL, made, text)
-    store = memory().store()
+    store = memory().session.view()
 
     outcome = Runner(pipeline).run(SearchRequest(text="zebra", limit=3).query(store, NOW, None), store)
 
@@ -205,7 +205,7 @@ def test_sections_may_be_as_long_as_memories_are(tmp_path: Path, tally: Tally) -
         return Notes(by_id={int(ranking.ids[0]): {"sections": [{"anchor": "x", "text": "y" * 5_000_000}]}})
 
     pipeline = attacked(tmp_path, Role.ANNOTATOR, component(Role.ANNOTATOR, whole))
-    store = memory().store()
+    store = memory().session.view()
     asked = replace(SearchRequest(text=TEXT, limit=3).query(store, NOW, None), anchors=("x",))
 
     assert Runner(pipeline).run(asked, store).trace.degraded == ()

@@ -217,7 +217,7 @@ def test_a_component_cannot_widen_its_own_bounds(tmp_path: Path, tally: Tally) -
             return Hits(ids, np.ones(len(ids)), Scale.UNIT)
 
     pipeline = attacked(tmp_path, Role.CHANNEL, Grasping)
-    store = memory().store()
+    store = memory().session.view()
     for _ in range(2):
         outcome = Runner(pipeline).run(SearchRequest(text=TEXT, folder="docs/gateway").query(store, NOW, None), store)
         [part] = outcome.trace.degraded
@@ -256,7 +256,7 @@ def test_a_judge_of_concepts_names_memories_or_nothing(name: str, tmp_path: Path
     hostile = component(Role.CHANNEL, lambda query, limit, store: Hits(np.empty(0, np.int64), np.empty(0), Scale.UNIT))
     hostile.about_concept = lambda self, *asked: JUDGEMENTS[name](*asked)
     pipeline = attacked(tmp_path, Role.CHANNEL, hostile)
-    store = memory().store()
+    store = memory().session.view()
     query = SearchRequest(text="", concepts=("gateway", "payment")).query(store, NOW, None)
 
     outcome = Runner(pipeline).run(query, store)
@@ -274,7 +274,7 @@ def test_a_property_that_exits_is_no_judge_and_no_way_to_combine(tmp_path: Path,
     channel = component(Role.CHANNEL, lambda query, limit, store: honest(Role.CHANNEL, (query, limit, store)))
     pipeline = attacked(tmp_path, Role.CHANNEL, channel)
     channel.about_concept = property(leave)
-    store = memory().store()
+    store = memory().session.view()
     query = SearchRequest(text="", concepts=("gateway", "payment")).query(store, NOW, None)
     outcome = Runner(pipeline).run(query, store)
     assert {part.part for part in outcome.trace.degraded} == {"hostile"}
@@ -305,7 +305,9 @@ def test_a_reading_of_a_misspelt_word_may_hold_any_characters(tmp_path: Path, ta
 def with_pipeline(pipeline: Any) -> Memory:
     """The project's memories behind another pipeline."""
     opened = memory().using("bm25")
-    opened._in_force.put(ConfigurationState(opened.settings, Searcher(Runner(pipeline), opened.settings)))
+    opened.session.configuration.put(
+        ConfigurationState(opened.session.settings, Searcher(Runner(pipeline), opened.session.settings))
+    )
     return opened
 
 
@@ -315,7 +317,7 @@ def test_a_plan_and_a_reason_why_not_survive_hostile_steps(name: str, tmp_path: 
         every = [*attacks(role, "raised"), *attacks(role, "unfit values")]
         return next(attack.work for attack in every if attack.name == name)
 
-    store = memory().store()
+    store = memory().session.view()
     understander = attacked(tmp_path, Role.UNDERSTANDER, component(Role.UNDERSTANDER, of(Role.UNDERSTANDER)))
     query = SearchRequest(text=TEXT).query(store, NOW, None)
     assert plan_report(Runner(understander), query, store).as_json()["plan"]["variants"] == [TEXT]

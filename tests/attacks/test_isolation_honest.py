@@ -130,7 +130,7 @@ def answers(memory: Memory, question: str) -> list[object]:
     document = result.as_json()
     del document["timings_ms"], document["query_id"]
     assert not lost(document)
-    return [document, *(memory.explain(result, row.id).as_json() for row in result.results)]
+    return [document, *(memory.explain.row(result, row.id).as_json() for row in result.results)]
 
 
 @pytest.mark.parametrize("preset", ["default", "catalogue", "rrf"])

@@ -51,7 +51,7 @@ def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             )
             for number in range(MEMORIES)
         )
-        memory.link(
+        memory.graph.add_edges(
             (f"notes/{n % 9}/{n:03}.md", "supports", f"notes/{(n + 1) % 9}/{n + 1:03}.md", 0.5) for n in range(99)
         )
         memory.search("warm up", deadline_ms=None)
@@ -89,13 +89,13 @@ def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
     assert len({row.id for row in first.results}) == len(first.results) <= 10
     assert len(set(first.outcome.query.terms)) <= MOST_TERMS
     said = [warning for warning in first.notes.warnings if "were looked up" in warning]
-    assert bool(said) == (len(set(memory.analyser.tokens(first.outcome.query.text))) > MOST_TERMS)
+    assert bool(said) == (len(set(memory.models.analyser.tokens(first.outcome.query.text))) > MOST_TERMS)
     assert not first.notes.degraded
 
 
 @pytest.mark.usefixtures("exhaustive")
 def test_of_thousands_of_words_the_rarest_known_ones_are_compared(memory: Memory, tally: Tally) -> None:
-    store = memory.store()
+    store = memory.session.view()
     scope = store.attributes.scope(Filter(), 0.0)
     common = [word for word in WORDS if store.lexicon.index("body").holders(word) > 1][: lookup.MOST_COMPARED]
     unknown = [f"unknown{number}" for number in range(50 * MOST_TERMS)]
@@ -157,13 +157,13 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
         def analyse(self, text: str) -> tuple[str, ...]:
             nonlocal analysed
             analysed += 1
-            return memory.analyser.tokens(text)
+            return memory.models.analyser.tokens(text)
 
     step = spelling.Spelling(spelling.SpellingParams.model_validate({}))
-    lexicon = Counting(memory.store().lexicon)  # type: ignore[arg-type]
+    lexicon = Counting(memory.session.view().lexicon)  # type: ignore[arg-type]
     words = [word + end for end in ("q", "zz", "wqy", "vyxw")]
     query = memory.search(" ".join(words), deadline_ms=None).outcome.query
-    store = memory.store()
+    store = memory.session.view()
     counting = SimpleNamespace(lexicon=lexicon, passages=store.passages, attributes=store.attributes)
     unknown = list(step._unknown(query, lexicon, None))
     assert [found for found, _ in unknown] == words

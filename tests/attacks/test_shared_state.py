@@ -206,7 +206,7 @@ def test_every_port_is_attacked(tally: Tally) -> None:
 def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
     tally: Tally, memory: Memory, before: dict[str, Any], port: type[Any], name: str
 ) -> None:
-    store = memory.store()
+    store = memory.session.view()
     known = picture(store, port, name)
     for _ in range(2):  # what is kept may be handed out only when it is asked for again
         for thing in reached(store, port):
@@ -214,7 +214,7 @@ def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
                 tally.tried(1 + (swap(answer) if is_port(answer) else vandalise(answer)))
 
     assert picture(store, port, name) == known
-    assert picture(memory.store(), port, name) == known
+    assert picture(memory.session.view(), port, name) == known
     assert_unchanged(memory, before)
 
 
@@ -222,7 +222,7 @@ def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
 def test_no_public_name_of_what_a_component_holds_can_be_swapped(
     tally: Tally, memory: Memory, before: dict[str, Any], port: type[Any]
 ) -> None:
-    store = memory.store()
+    store = memory.session.view()
     for thing in reached(store, port):
         names = public(thing)
         tally.tried(swap(thing))
@@ -239,11 +239,11 @@ def test_no_public_name_of_what_a_component_holds_can_be_swapped(
 
 
 def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    state: Any = memory._open.read_model.current()
+    state: Any = memory.session.opened.read_model.current()
     lexicon = state.lexicon
     index_in_memory(state)
     late = LateTexts.of(np.array([10**7]), (" payment gateway",))
-    for case in CASES["Lexicon", "index"](memory.store()):
+    for case in CASES["Lexicon", "index"](memory.session.view()):
         index = lexicon.index(*case)
         entry = int(index.ids[0])
         for change in (partial(index.add, late), partial(index.remove, [entry])):
@@ -260,14 +260,14 @@ def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memo
 
 
 def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    store = memory.store()
+    store = memory.session.view()
     for port in PORTS:
         for thing in reached(store, port):
             for name in set(public(thing)) - set(public(port)):
                 answer = getattr(thing, name)
                 if not callable(answer):
                     tally.tried(1 + vandalise(answer))
-    state: Any = memory._open.read_model.current()
+    state: Any = memory.session.opened.read_model.current()
     attributes = state.attributes
     tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
     index_in_memory(state)
@@ -280,10 +280,10 @@ def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: 
 def test_what_a_mapped_segment_answers_is_no_part_of_the_file(tmp_path: Path, tally: Tally) -> None:
     """`np.add.at` writes into read-only arrays as well, and whoever writes to a mapped file ends the process."""
     with living(tmp_path, NOW) as memory:
-        memory.write_segment()
-        memory._open.renew()
-        store: Any = memory.store()
-        assert in_a_file(memory._open.read_model.current().attributes._ids)
+        memory.lifecycle.write_segment()
+        memory.session.opened.renew()
+        store: Any = memory.session.view()
+        assert in_a_file(memory.session.opened.read_model.current().attributes._ids)
         for port, name in MEMBERS:
             for thing in reached(store, port):
                 for answer in answers(thing, port, name, store):
@@ -313,7 +313,7 @@ def arrays(answer: Any) -> Iterator[np.ndarray]:
 @pytest.mark.usefixtures("processes")
 def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
     """After all of the above; the order of tests does not matter, for what they did is done again."""
-    store = memory.store()
+    store = memory.session.view()
     for port, name in MEMBERS:
         for thing in reached(store, port):
             for answer in answers(thing, port, name, store):
@@ -328,7 +328,7 @@ def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memor
         "with project(Path(sys.argv[1]), {}) as opened: print(json.dumps(searches(opened)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(memory.settings.root)], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", program, str(memory.session.settings.root)], capture_output=True, text=True, check=True,
         env=os.environ | {"PYTHONPATH": str(support)},
     )  # fmt: skip
     assert after == json.loads(done.stdout)

@@ -227,24 +227,24 @@ def test_nothing_that_the_store_was_asked_changes_what_it_answers_others(
     """Asked before anybody has searched a state of the store, when nothing is kept yet, and afterwards."""
     expected = searches(memory, *FEW)
     if not warm:
-        memory._open.read_model._snapshot = None  # the next search reads the store anew
-        memory.store().lexicon.index("body")
-    way(memory.store())
+        memory.session.opened.read_model._snapshot = None  # the next search reads the store anew
+        memory.session.view().lexicon.index("body")
+    way(memory.session.view())
     tally.tried(len(WAYS))
 
     assert searches(memory, *FEW) == expected
 
 
 def test_what_was_kept_for_a_liar_is_not_found_by_others(tally: Tally, memory: Memory) -> None:
-    memory._open.read_model._snapshot = None
-    store = memory.store()
+    memory.session.opened.read_model._snapshot = None
+    store = memory.session.view()
     lies(store)
     got = (
         [store.attributes.of_tier(tier) for tier in ("critical", "constitutional")],
         store.graph.in_edges(EVERY, "supersedes"),
     )
-    memory._open.read_model._snapshot = None
-    store = memory.store()
+    memory.session.opened.read_model._snapshot = None
+    store = memory.session.view()
     tally.tried(3)
     assert plain(got) == plain(
         (

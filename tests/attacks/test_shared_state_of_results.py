@@ -52,9 +52,9 @@ def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: 
 def test_what_a_search_wanted_is_out_of_reach_of_its_answer(tally: Tally, memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next who wants the same."""
     with memory.using("default") as behind:
-        for wish in (None, SearchOptions(rerank=False)):
+        for wish in (SearchOptions(), SearchOptions(rerank=False)):
 
-            def wanted(wish: SearchOptions | None = wish) -> SearchResult:
+            def wanted(wish: SearchOptions = wish) -> SearchResult:
                 return behind.search(QUESTIONS[3].text, now=NOW, deadline_ms=None, adjust=wish)
 
             known = observed(wanted())
@@ -70,8 +70,13 @@ def test_explanations_plans_and_reports_belong_to_who_asked(tally: Tally, memory
     def said() -> list[Any]:
         found = asked(behind, 3)
         [row, *_] = found.results
-        plan = behind.plan(QUESTIONS[1].text).as_json()
-        return [behind.explain(found, row.id), plan, behind.why_not(found, "docs/cjk/design.md"), behind.list()]
+        plan = behind.explain.plan(QUESTIONS[1].text).as_json()
+        return [
+            behind.explain.row(found, row.id),
+            plan,
+            behind.explain.why_not(found, "docs/cjk/design.md"),
+            behind.list(),
+        ]
 
     known = [plain(each) for each in said()]
     for each in said():
@@ -82,7 +87,7 @@ def test_explanations_plans_and_reports_belong_to_who_asked(tally: Tally, memory
 def test_the_store_that_a_reader_is_handed_cannot_be_turned_against_searches(tally: Tally, memory: Memory) -> None:
     behind = through(memory, CLEAN["catalogue"])
     known = observed(asked(behind, 3))
-    store = memory.store()
+    store = memory.session.view()
     tally.tried(swap(store))
     for name in ("attributes", "lexicon", "vectors", "graph", "tokens", "passages"):
         with pytest.raises(AttributeError):
@@ -94,4 +99,4 @@ def test_the_store_that_a_reader_is_handed_cannot_be_turned_against_searches(tal
     object.__setattr__(store, "_store", None)
     tally.tried()
     assert observed(asked(behind, 3)) == known
-    assert memory.store().attributes.count
+    assert memory.session.view().attributes.count

@@ -43,7 +43,7 @@ def test_wherever_it_crashes_answers_stand_and_what_was_made_is_not_made_again(
 
     def make() -> None:
         with opened(root) as memory:
-            memory.encode_memories()
+            memory.models.encode()
 
     make()
     with opened(root) as memory:
@@ -52,7 +52,7 @@ def test_wherever_it_crashes_answers_stand_and_what_was_made_is_not_made_again(
     left = set()
     for crash in every_point(whole, root, make):
         with opened(root) as memory:
-            assert memory.check() == (), crash
-            left.add(memory.encode_memories())
+            assert memory.lifecycle.check() == (), crash
+            left.add(memory.models.encode())
             assert answers(memory) == complete, crash
     assert left == {5, 3, 1, 0}

@@ -22,12 +22,12 @@ def test_wherever_it_crashes_the_store_is_as_before_or_as_imported(tmp_path: Pat
     with opened(origin) as memory:
         memory.index([origin / "docs"])
         before = memory.get(KEY).content_hash
-        memory.export(out)
+        memory.exchange.export(out)
     (out / "memories" / KEY).write_text(NEW)
 
     def bring() -> None:
         with opened(root) as memory:
-            memory.import_from(out, replace=True)
+            memory.exchange.import_from(out, replace=True)
 
     seen, hashes = [], []
     for crash in every_point(origin, root, bring):
@@ -36,10 +36,10 @@ def test_wherever_it_crashes_the_store_is_as_before_or_as_imported(tmp_path: Pat
             continue
         seen.append(state)
         with opened(root) as memory:
-            assert memory.check() == (), crash
+            assert memory.lifecycle.check() == (), crash
             hashes.append(memory.get(KEY).content_hash)
-            memory.import_from(out, replace=True)
-            assert memory.check() == (), crash
+            memory.exchange.import_from(out, replace=True)
+            assert memory.lifecycle.check() == (), crash
             assert memory.index([root / "docs"]).unchanged == [KEY], crash
         assert (root / KEY).read_text() == NEW, crash
         assert list((root / "memory.db.checkpoints").glob("*.partial*")) == [], crash

@@ -45,7 +45,7 @@ def test_wherever_it_crashes_another_process_goes_on_with_what_is_left(event: st
             life.now += AFTER_A_DEATH
             life.memory = opened(life.root)
             try:
-                assert (wrong := life.memory.check()) == (), (crash, wrong)
+                assert (wrong := life.memory.lifecycle.check()) == (), (crash, wrong)
                 if (state := left(life.root)) not in seen:  # most crashes are within one transaction
                     seen.append(state)
                     with suppress(SpeckitError):

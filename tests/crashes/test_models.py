@@ -39,31 +39,31 @@ def test_wherever_it_crashes_one_space_serves_and_the_change_can_go_on_and_back(
         (whole / "docs" / f"note{number}.md").write_text(f"# Note {number}\n\nThe subject of it is number {number}.\n")
     with opened(whole) as memory:
         memory.index([whole / "docs"])
-        old, bundled = answers(memory), memory.models().serving
+        old, bundled = answers(memory), memory.models.list().serving
     shutil.copytree(whole, root)
 
     def use() -> None:
         with opened(root) as memory:
-            memory.use_model(NAME)
+            memory.models.use(NAME)
 
     use()
     with opened(root) as memory:
-        new, tiny = answers(memory), memory.models().serving
+        new, tiny = answers(memory), memory.models.list().serving
     assert (new != old, tiny != bundled) == (True, True)
     seen = []
     for crash in every_point(whole, root, use):
         with opened(root) as memory, patch.object(time, "time", lambda: LATER):
-            assert memory.check() == (), crash
-            serving = memory.models().serving
+            assert memory.lifecycle.check() == (), crash
+            serving = memory.models.list().serving
             assert answers(memory) == (old if serving == bundled else new), crash
-            made = memory.build_model(NAME)
+            made = memory.models.build(NAME)
             assert made.embedded + made.cached == made.total == NOTES, crash
             if (serving, made.cached) in seen:
                 continue
             seen.append((serving, made.cached))
-            assert memory.use_model(NAME).pending == 0, crash
+            assert memory.models.use(NAME).pending == 0, crash
             assert answers(memory) == new, crash
-            assert memory.roll_back_model().after == bundled, crash
+            assert memory.models.roll_back().after == bundled, crash
             assert answers(memory) == old, crash
-            assert memory.check() == (), crash
+            assert memory.lifecycle.check() == (), crash
     assert seen == [(bundled, 0), (bundled, 2), (bundled, 4), (bundled, 5), (tiny, 5)]

@@ -23,7 +23,7 @@ def test_wherever_it_crashes_the_store_is_as_before_or_restored(workspace: Path,
 
     def restore() -> None:
         with opened(root) as memory:
-            memory.checkpoint_restore("first", replace=replace, keep_before=False)
+            memory.checkpoints.restore("first", replace=replace, keep_before=False)
 
     before, answered = state(workspace), answers(workspace)
     shutil.copytree(workspace, root)
@@ -42,8 +42,8 @@ def test_wherever_it_crashes_the_store_is_as_before_or_restored(workspace: Path,
             assert answers(root) == to_answer, crash
         else:
             with opened(root) as memory:
-                assert memory.check() == (), crash
-                memory.checkpoint_restore("first", replace=replace, keep_before=False)
+                assert memory.lifecycle.check() == (), crash
+                memory.checkpoints.restore("first", replace=replace, keep_before=False)
         assert state(root) == restored, crash
         files = [file.suffix for file in (root / "memory.db.checkpoints").iterdir() if file.name != ".lock"]
         assert sorted(files) == [".db", ".json"], crash

@@ -29,32 +29,32 @@ def test_wherever_it_crashes_the_file_is_whole_and_the_verdict_is_reached(tmp_pa
     origin, root, now = tmp_path / "origin", tmp_path / "root", BEGINS
     with patch.object(time, "time", lambda: now):
         with opened(origin) as memory:
-            memory.write(TEXTS[OLD], path=OLD)
+            memory.documents.write(TEXTS[OLD], path=OLD)
 
         def write() -> None:
             with opened(root) as memory:
-                memory.write(TEXTS[NEW], path=NEW)
+                memory.documents.write(TEXTS[NEW], path=NEW)
 
         reached = []
         for crash in every_point(origin, root, write):
             there = (root / NEW).exists()
             with opened(root) as memory:
-                assert memory.check() == (), crash
+                assert memory.lifecycle.check() == (), crash
                 keys = {one.key for one in memory.list(limit=10)[0]}
                 assert keys == {OLD} or (keys == {OLD, NEW} and there), crash
-                reached.append((there, NEW in keys, len(memory.lineage(OLD, depth=1).steps)))
+                reached.append((there, NEW in keys, len(memory.graph.lineage(OLD, depth=1).steps)))
                 now += LATER
                 if there:
-                    memory.save_file(root / NEW)
+                    memory.documents.save(root / NEW)
                 else:
-                    memory.write(TEXTS[NEW], path=NEW)
+                    memory.documents.write(TEXTS[NEW], path=NEW)
                 for left in (root / "docs").glob(".*"):
                     os.utime(left, (0, 0))
-                memory.write(TEXTS[NEXT], path=NEXT)
-                memory.maintain()
-                [edge] = memory.lineage(OLD, depth=1).steps
+                memory.documents.write(TEXTS[NEXT], path=NEXT)
+                memory.lifecycle.maintain()
+                [edge] = memory.graph.lineage(OLD, depth=1).steps
                 assert (edge.relation, edge.source) == ("supersedes", NEW), crash
-                assert memory.check() == (), crash
+                assert memory.lifecycle.check() == (), crash
             now = BEGINS
             texts = {f"docs/{file.name}": file.read_text() for file in (root / "docs").iterdir()}
             assert {key: text.rpartition("---\n")[2] for key, text in texts.items()} == TEXTS, crash

@@ -227,7 +227,7 @@ def test_who_waits_for_another_to_open_the_store_loses_no_time_either(
         for _ in range(SEARCHES_OF_FILE):
             memory.search(QUESTION)
         door = Door()
-        monkeypatch.setattr(memory._open.read_model.current().vectors, "_loading", door)
+        monkeypatch.setattr(memory.session.opened.read_model.current().vectors, "_loading", door)
 
         def slow(*arguments: Any) -> Any:
             inside.set()
@@ -332,7 +332,7 @@ def test_what_threads_share_is_made_once() -> None:
 def test_an_answer_says_that_its_words_came_from_the_file_and_is_the_same_otherwise(workspace: Path) -> None:
     with open_memory(workspace) as memory:
         cold = memory.search(QUESTION, now=2e9)
-        index_in_memory(memory._open.read_model.current())
+        index_in_memory(memory.session.opened.read_model.current())
         warm = memory.search(QUESTION, now=2e9)
 
     assert cold.as_json()["notes"].pop("words_from") == "file"

@@ -42,13 +42,15 @@ def memory(root: Path) -> Iterator[Memory]:
 def shown(memory: Memory, query_id: str, session: str = "") -> list[int]:
     """The memories of an answer that was served."""
     result = memory.search("rank fusion", query_id=query_id, session=session, dedup=False)
-    memory.served(result)
+    memory.feedback.delivered(result)
     return [row.id for row in result.results]
 
 
 def uses(memory: Memory) -> list[tuple[str, int, str, int]]:
-    assert memory._open.recorder.write()
-    with EvaluationDatabase.open(memory.settings.db.with_name("memory.evaluation.db"), create=False) as database:
+    assert memory.session.opened.recorder.write()
+    with EvaluationDatabase.open(
+        memory.session.settings.db.with_name("memory.evaluation.db"), create=False
+    ) as database:
         return [(use.query, use.memory, use.use, use.rank) for use in database.uses()]
 
 
@@ -56,8 +58,8 @@ def uses(memory: Memory) -> list[tuple[str, int, str, int]]:
 def test_a_memory_found_useful_is_a_use_of_the_answer_that_brought_it_last(memory: Memory) -> None:
     shown(memory, FIRST)
     ids = shown(memory, SECOND)
-    memory.validate(ids[2], useful=True)
-    memory.validate(ids[1], useful=False)
+    memory.learning.validate(ids[2], useful=True)
+    memory.learning.validate(ids[1], useful=False)
     assert uses(memory) == [(SECOND, ids[2], "validated", 3)]
 
 
@@ -65,7 +67,7 @@ def test_a_memory_found_useful_is_a_use_of_the_answer_that_brought_it_last(memor
 def test_a_memory_asked_for_as_a_whole_is_a_use_of_the_answer_before(memory: Memory) -> None:
     ids = shown(memory, FIRST, session="mine")
     result = memory.search("rank fusion", limit=1, content=True, query_id=SECOND, session="mine", dedup=False)
-    memory.served(result)
+    memory.feedback.delivered(result)
     opened = result.results[0].id
     assert uses(memory) == [(FIRST, opened, "opened", ids.index(opened) + 1)]
 
@@ -75,14 +77,14 @@ def test_a_memory_read_by_its_key_was_opened_where_the_answer_before_had_brought
     memory: Memory,
 ) -> None:
     ids = shown(memory, FIRST, session="mine")
-    memory.read(ids[1])  # nobody was shown this one
-    reading = memory.read(ids[3])
-    memory.was_read(reading, session="mine")
-    memory.was_read(replace(reading, origin="another store"))
-    memory.write_notes()
+    memory.documents.read(ids[1])  # nobody was shown this one
+    reading = memory.documents.read(ids[3])
+    memory.feedback.opened(reading, session="mine")
+    memory.feedback.opened(replace(reading, origin="another store"))
+    memory.feedback.write()
 
     assert uses(memory) == [(FIRST, ids[3], "opened", 4)]
-    reviewed = memory.database.reader().execute("SELECT id, review_count FROM memories WHERE review_count > 0")
+    reviewed = memory.session.database.reader().execute("SELECT id, review_count FROM memories WHERE review_count > 0")
     assert list(reviewed) == [(ids[3], 1)]
 
 
@@ -94,7 +96,7 @@ def test_what_is_written_next_uses_what_it_links_and_cites(memory: Memory, root:
         "---\ncausalLinks:\n  derived_from: [note-0.md]\n---\n# New\n\n"
         "As [there](./note-1.md) it says; my-note-2.md and note-3.mdx are others.\n"
     )
-    assert memory.save_file(root / "new.md").outcome == "created"
+    assert memory.documents.save(root / "new.md").outcome == "created"
     expected = {(FIRST, keys["note-0.md"], "linked"), (FIRST, keys["note-1.md"], "cited")}
     assert {use[:3] for use in uses(memory)} - {(FIRST, keys["note-0.md"], "cited")} == expected
     (root / "later.md").write_text("# Later\n\nSee note-2.md.\n")
@@ -105,7 +107,7 @@ def test_what_is_written_next_uses_what_it_links_and_cites(memory: Memory, root:
 @pytest.mark.requirement("T28.ignored")
 def test_what_no_reader_came_back_to_is_known_by_its_absence(memory: Memory, root: Path) -> None:
     ids = shown(memory, FIRST)
-    memory.validate(ids[0], useful=True)
+    memory.learning.validate(ids[0], useful=True)
     memory.close()
     with EvaluationDatabase.open(root / "memory.evaluation.db", create=False) as database:
         [seen] = database.served()
@@ -152,13 +154,13 @@ def test_a_file_that_cannot_be_written_changes_no_response(
     def doing(memory: Memory, root: Path) -> list[object]:
         result = memory.search("rank fusion", content=True, now=2e9)
         (root / "new.md").write_text("# New\n\nSee note-1.md.\n")
-        saved = memory.save_file(root / "new.md")
-        judged = memory.validate("note-1.md", useful=True)
+        saved = memory.documents.save(root / "new.md")
+        judged = memory.learning.validate("note-1.md", useful=True)
         report = memory.index([root])
         rows = [replace(row, snippet="") for row in result.results]
         (root / "new.md").unlink()
         memory.index([root])
-        return [rows, memory.served(result), saved.outcome, judged.key, len(report.created), judged.tier]
+        return [rows, memory.feedback.delivered(result), saved.outcome, judged.key, len(report.created), judged.tier]
 
     other = Path(shutil.copytree(root, tmp_path_factory.mktemp("other") / "root"))
     with Memory.open(other / "memory.db", root=other, environ={"SPECKIT_EVALUATION": "off"}) as memory:
@@ -173,12 +175,14 @@ def test_a_file_that_cannot_be_written_changes_no_response(
             monkeypatch.setattr(f"speckit_memory.engine.session.usage_events.{name}", None)
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
         assert doing(memory, root) == expected
-        memory._open.recorder.write()
-        assert (memory._open.recorder.problem is None) == (spoilt == "mistakes")
+        memory.session.opened.recorder.write()
+        assert (memory.session.opened.recorder.problem is None) == (spoilt == "mistakes")
 
 
 def test_time_goes_by_the_clock_and_not_by_the_question(memory: Memory) -> None:
-    memory.served(memory.search("rank fusion", now=1.0))
-    assert memory._open.recorder.write()
-    with EvaluationDatabase.open(memory.settings.db.with_name("memory.evaluation.db"), create=False) as database:
+    memory.feedback.delivered(memory.search("rank fusion", now=1.0))
+    assert memory.session.opened.recorder.write()
+    with EvaluationDatabase.open(
+        memory.session.settings.db.with_name("memory.evaluation.db"), create=False
+    ) as database:
         assert abs(database.queries()[0].at - time.time()) < 60

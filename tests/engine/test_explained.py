@@ -33,11 +33,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def check(memory: Memory, every: int) -> set[str]:
     """Checks every `every`-th question; returns the components that explained a score by a formula."""
     explained = set()
-    uses = {step.id: step.use for step in memory.pipeline.rerank}
+    uses = {step.id: step.use for step in memory.pipelines.current.rerank}
     for asked in QUESTIONS[::every]:
         result = memory.search(asked.text, now=NOW, deadline_ms=None, **asked.arguments)
         for row in result.results:
-            explanation = memory.explain(result, row.id).as_json()
+            explanation = memory.explain.row(result, row.id).as_json()
             check_explanation(explanation, row.score)
             explained |= {uses[step["step"]] for step in explanation["steps"] if step["kind"] == "formula"}
     return explained
@@ -48,14 +48,14 @@ def check(memory: Memory, every: int) -> set[str]:
 def test_whoever_works_an_explanation_out_gets_the_score_of_every_shipped_pipeline(name: str, memory: Project) -> None:
     explained = check(memory.using(name), 2)
 
-    assert explained == {step.use for step in memory.using(name).pipeline.rerank} - SELECTS
+    assert explained == {step.use for step in memory.using(name).pipelines.current.rerank} - SELECTS
 
 
 @pytest.mark.requirement("P8.exact", "P8.steps")
 def test_every_reranker_says_by_what_arithmetic_it_made_the_score(memory: Project) -> None:
     explained = set()
     for place, environ in enumerate(FLAGS.values()):
-        with project(memory.settings.root, environ) as other:
+        with project(memory.session.settings.root, environ) as other:
             explained |= check(other, 3 if place else 1)
     for aggregate in ("max", "mean_top3"):
         explained |= check(memory.using("catalogue", {"collapse.aggregate": aggregate}), 4)
@@ -65,10 +65,13 @@ def test_every_reranker_says_by_what_arithmetic_it_made_the_score(memory: Projec
 
 
 def test_a_number_that_is_not_the_one_behind_the_score_would_be_noticed(memory: Project) -> None:
-    with project(memory.settings.root, FLAGS["closed"]) as opened_again, opened_again.using("default") as closed:
+    with (
+        project(memory.session.settings.root, FLAGS["closed"]) as opened_again,
+        opened_again.using("default") as closed,
+    ):
         result = closed.search("payment gateway retries", now=NOW)
         for row in result.results:
-            explanation = closed.explain(result, row.id).as_json()
+            explanation = closed.explain.row(result, row.id).as_json()
             told = {step["step"]: step["parts"] for step in explanation["steps"]}
             if 0.0 < row.score < 1.0 and "better" in told["maxsim"] and told["z_score"]["bm25"]:
                 break

@@ -19,7 +19,7 @@ LONGER = "how does the payment gateway retry failing requests of orders before i
 
 
 def found(memory: Project, text: str, now: float, feedback: str) -> list[tuple[str, float]]:
-    store = memory.store()
+    store = memory.session.view()
     pipeline = build("default", registry(), {}, {"bm25.feedback": feedback})
     outcome = Runner(pipeline, strict=True).run(SearchRequest(text=text).query(store, now, None), store)
     return [(row.key, row.score) for row in answer(outcome, store, (), 0).results]

@@ -47,12 +47,18 @@ def test_a_run_during_which_the_store_is_deleted_is_done_again_in_a_new_one(memo
     assert len(report.created) == 70
     with Database.open(root / "memory.db", create=False) as database:
         assert database.reader().execute("SELECT count(*) FROM memories").get == 70
-    assert [change.what for change in memory.replacements] == ["was removed (No such file or directory)"]
+    assert [change.what for change in memory.session.store.replacements] == ["was removed (No such file or directory)"]
 
 
 def test_reading_never_makes_a_deleted_store_anew(memory: Memory, root: Path) -> None:
     without(root / "memory.db")
-    for read in (lambda: memory.search("marmot"), memory.stats, memory.list, lambda: memory.get(1), memory.check):
+    for read in (
+        lambda: memory.search("marmot"),
+        memory.inventory.stats,
+        memory.list,
+        lambda: memory.get(1),
+        memory.lifecycle.check,
+    ):
         with refused("E010"):
             read()
     assert not (root / "memory.db").exists()
@@ -64,13 +70,13 @@ def test_an_answer_of_another_store_is_neither_counted_nor_explained(memory: Mem
     without(root / "memory.db")
     (root / "copy.db").rename(root / "memory.db")
     assert len(memory.search("marmot", limit=2).results) <= 2
-    assert memory.served(result) == ""
-    for ask in (memory.explain, memory.why_not):
+    assert memory.feedback.delivered(result) == ""
+    for ask in (memory.explain.row, memory.explain.why_not):
         with refused("E026", match="was replaced since this search"):
             ask(result, result.results[0].id)
 
 
-@pytest.mark.parametrize("ask", ["explain", "why_not", "why_not_change"])
+@pytest.mark.parametrize("ask", ["row", "why_not", "smallest_change"])
 def test_a_store_that_is_replaced_while_an_answer_is_told_of_tells_nothing_of_it(
     memory: Memory, root: Path, ask: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +94,7 @@ def test_a_store_that_is_replaced_while_an_answer_is_told_of_tells_nothing_of_it
 
     monkeypatch.setattr(ReadModel, "current", replaced)
     with pytest.raises(SpeckitError, match="was replaced since this search"):
-        getattr(memory, ask)(result, result.results[0].id)
+        getattr(memory.explain, ask)(result, result.results[0].id)
 
 
 def test_a_judgement_by_an_id_of_another_store_is_refused_once(memory: Memory, root: Path) -> None:
@@ -96,7 +102,7 @@ def test_a_judgement_by_an_id_of_another_store_is_refused_once(memory: Memory, r
     without(root / "memory.db")
     (root / "copy.db").rename(root / "memory.db")
     with refused("E026"):
-        memory.validate(1, useful=True)
+        memory.learning.validate(1, useful=True)
 
 
 def test_a_run_that_ends_early_says_how_many_documents_it_had_written(memory: Memory, root: Path) -> None:

@@ -22,7 +22,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def interference(memory: Memory) -> dict[str, float]:
-    attributes = memory.store().attributes
+    attributes = memory.session.view().attributes
     ids = np.array([record.id for record in memory.list(sort="key", limit=100)[0]], np.int64)
     keys, counts = attributes.label("key", ids).tolist(), attributes.number("interference", ids).tolist()
     return dict(zip(keys, counts, strict=True))
@@ -33,16 +33,16 @@ def test_a_deferred_embedding_is_made_by_the_next_index_run_though_the_file_is_t
     memory: Memory, tmp_path: Path
 ) -> None:
     file = write_file(tmp_path / "notes.md", "# Rank fusion\n\nScores of channels are fused.\n")
-    saved = memory.save_file(file, defer_embedding=True)
+    saved = memory.documents.save(file, defer_embedding=True)
     assert (saved.outcome, memory.get("notes.md").embedding_status) == ("created", "pending")
-    assert memory.stats().pending_embeddings == 1
-    assert not memory.store().vectors.vectors(np.array([saved.id])).any()
+    assert memory.inventory.stats().pending_embeddings == 1
+    assert not memory.session.view().vectors.vectors(np.array([saved.id])).any()
 
     report = memory.index([file])
 
     assert (report.unchanged, report.embedded, report.pending) == (["notes.md"], 1, 0)
     assert memory.get("notes.md").embedding_status == "done"
-    assert memory.store().vectors.vectors(np.array([saved.id])).any()
+    assert memory.session.view().vectors.vectors(np.array([saved.id])).any()
     again = memory.index([file])
     assert (again.unchanged, again.embedded, again.pending) == (["notes.md"], 0, 0)
 
@@ -55,11 +55,11 @@ def test_one_path_may_be_given_as_it_is_and_several_in_any_collection(memory: Me
     assert memory.index(str(tmp_path / "a")).created == ["a/note.md"]
     assert memory.index(tmp_path / "b").created == ["b/note.md"]
     assert memory.index(path for path in [tmp_path / "c"]).created == ["c/note.md"]
-    assert set(memory.sources()) == {"a", "b", "c"}
-    assert memory.forget(str(tmp_path / "b")).deleted == ["b/note.md"]
+    assert set(memory.documents.sources()) == {"a", "b", "c"}
+    assert memory.documents.forget(str(tmp_path / "b")).deleted == ["b/note.md"]
     with pytest.raises(InvalidRequestError, match="the path is of the type int"):
         memory.index(3)  # type: ignore[arg-type]
-    assert memory.stats().memories == 2
+    assert memory.inventory.stats().memories == 2
 
 
 @pytest.mark.requirement("F9.indexing")
@@ -70,7 +70,7 @@ def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Me
     assert interference(memory) == {"a/1.md": 1.0, "a/2.md": 1.0, "b/1.md": 0.0}
 
     (tmp_path / "b/2.md").write_text("# Weekly status report\n\nSaved alone.\n")
-    memory.save_file(tmp_path / "b/2.md")
+    memory.documents.save(tmp_path / "b/2.md")
     assert interference(memory) == {"a/1.md": 1.0, "a/2.md": 1.0, "b/1.md": 1.0, "b/2.md": 1.0}
 
     (tmp_path / "a/1.md").unlink()
@@ -116,12 +116,12 @@ def test_what_was_deleted_and_came_back_between_two_searches_is_found(memory: Me
         return [(row.key, row.score, row.notes.get("superseded_by")) for row in rows]
 
     before = answer()
-    memory.checkpoint_create("kept")
-    gone = memory.delete("docs/first.md")
+    memory.checkpoints.create("kept")
+    gone = memory.deletions.delete("docs/first.md")
     if way == "undelete":
-        memory.undelete(gone.name)
+        memory.deletions.undelete(gone.name)
     else:
-        memory.checkpoint_restore("kept", replace=way == "replace")
+        memory.checkpoints.restore("kept", replace=way == "replace")
 
     assert len(before) == 3
     assert answer() == before

@@ -70,9 +70,9 @@ def test_a_mixed_answer_holds_rows_of_both_says_so_and_can_be_explained(root: Pa
     first, second = (keys(alone(root, one, limit=4)) for one in (BM25, VECTOR))
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4)
-        explained = [memory.explain(result, row.id) for row in result.results]
+        explained = [memory.explain.row(result, row.id) for row in result.results]
         missing = next(one for one in (f"notes/{n}.md" for n in range(8)) if one not in keys(result))
-        told, change = memory.why_not(result, missing), memory.why_not_change(result, missing)
+        told, change = memory.explain.why_not(result, missing), memory.explain.smallest_change(result, missing)
 
     assert first[0] != second[0]
     assert set(keys(result)[:2]) == {first[0], second[0]}
@@ -118,8 +118,8 @@ def test_a_variant_that_fails_leaves_the_answer_as_it_is_and_is_counted(
     monkeypatch.setattr(Vector, "search", lambda *_: 1 / 0)
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4, now=expected.outcome.query.now)
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
 
     assert [(row.key, row.score, row.steps) for row in result.results] == [
         (row.key, row.score, row.steps) for row in expected.results
@@ -133,10 +133,10 @@ def test_a_variant_over_its_budget_is_ended_between_two_steps(root: Path) -> Non
     with opened(root, text=f"budgets_ms: {{shadow: 0.001}}\n{BM25}") as memory:
         # Whoever waits for a variant waits no longer than its budget for what is known of it, and reading that takes
         # longer than this one: it would be left out, and not ended.
-        assert [state.place for state in memory.shadows] == ["beside"]
+        assert [state.place for state in memory.shadows.list()] == ["beside"]
         result = memory.search(QUESTION, limit=4, deadline_ms=None)  # a late control has no variant beside it
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
 
     assert keys(result) == keys(alone(root, BM25, limit=4))
     assert (state.seen, state.failed) == (1, 1)
@@ -156,10 +156,10 @@ def test_a_variant_of_which_too_little_is_known_in_time_is_left_out_and_that_is_
     with opened(root, text=f"budgets_ms: {{shadow: 0.001}}\n{BM25}") as memory:
         result = memory.search(QUESTION, limit=4, deadline_ms=None)
         told.set()
-        [left_out] = memory.shadows
+        [left_out] = memory.shadows.list()
         memory.search(QUESTION, limit=4, deadline_ms=None)
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
 
     assert keys(result) == keys(alone(root, BM25, limit=4))
     assert (left_out.seen, dict(left_out.dropped)) == (0, {"off": 1})
@@ -175,8 +175,8 @@ def test_a_failure_of_the_mixing_itself_leaves_the_answer_as_it_is(root: Path, m
     monkeypatch.setattr(interleaved, "draft_ranking", broken)
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4)
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
 
     assert keys(result) == expected
     assert "interleaved_with" not in result.notes.facts
@@ -196,8 +196,8 @@ def test_the_deadline_of_the_query_ends_the_variant(root: Path, monkeypatch: pyt
     monkeypatch.setattr(ShadowRequest, "run", slow)
     with opened(root) as memory:
         result = memory.search(QUESTION, limit=4, deadline_ms=1500)
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
 
     assert "interleaved_with" not in result.notes.facts
     assert (state.seen, state.failed) == (1, 1)
@@ -218,9 +218,9 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
         chosen = 0
         for place in range(6):
             result = memory.search(QUESTION, limit=6, query_id=f"{place:016x}")
-            memory.served(result)
-            assert memory.finish_shadows()
-            memory._open.recorder.write()
+            memory.feedback.delivered(result)
+            assert memory.shadows.finish()
+            memory.session.opened.recorder.write()
             with EvaluationDatabase.open(root / "memory.evaluation.db") as database:
                 pair = database.pairs()[-1]
             assert (pair.variant.mode, pair.control.memories) == ("interleaved", tuple(r.id for r in result.results))
@@ -228,7 +228,7 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
             assert set(teams.values()) <= {-1, 0, 1}
             own = [one for one, team in teams.items() if team == 1]
             if own:
-                memory.validate(own[0], useful=True)
+                memory.learning.validate(own[0], useful=True)
                 chosen += 1
     with EvaluationDatabase.open(root / "memory.evaluation.db") as database:
         [found] = judge_experiments(database)
@@ -242,8 +242,8 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
 
 def test_what_was_answered_by_both_is_replayed_for_others_unmixed(root: Path) -> None:
     with opened(root, "[{use: vector.yaml, interleave: true}, rrf]") as memory:
-        memory.served(memory.search(QUESTION, limit=4))
-        assert memory.finish_shadows()
+        memory.feedback.delivered(memory.search(QUESTION, limit=4))
+        assert memory.shadows.finish()
     with EvaluationDatabase.open(root / "memory.evaluation.db") as database:
         mixed, replayed = sorted(database.pairs(), key=lambda pair: pair.variant.mode)
 

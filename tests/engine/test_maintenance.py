@@ -216,13 +216,13 @@ def test_sessions_are_forgotten_a_day_after_their_last_event(tmp_path: Path, clo
     with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path])
         for session, age in (("old", 24 * HOUR + 1), ("young", 24 * HOUR - 1), ("ahead", -48 * HOUR)):
-            memory.served(memory.search("rank fusion", session=session, now=NOW - age, deadline_ms=None))
+            memory.feedback.delivered(memory.search("rank fusion", session=session, now=NOW - age, deadline_ms=None))
         for _ in range(60):
-            with memory.database.write() as txn:
+            with memory.session.database.write() as txn:
                 working_memory.note_event(txn, f"s{_}", [], NOW - 30 * HOUR, source="answer")
-        found = memory.maintain()
+        found = memory.lifecycle.maintain()
         assert found.jobs[0] == JobOutcome("sessions", "ran", 62, JOBS[0].what)
-        reader = memory.database.reader()
+        reader = memory.session.database.reader()
         for table in ("session_state", "working_memory"):
             assert rows(reader, f"SELECT DISTINCT session FROM {table}") == [("young",)]
         assert rows(reader, "SELECT * FROM session_sent WHERE session <> 'young'") == []
@@ -245,8 +245,8 @@ def test_what_is_archived_is_found_by_no_search_and_comes_back_to_all(tmp_path: 
     with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path])
         for _ in range(3):
-            memory.validate("2.md", useful=False)
-        with memory.database.write() as txn:
+            memory.learning.validate("2.md", useful=False)
+        with memory.session.database.write() as txn:
             txn.connection.execute("UPDATE memories SET created_at = ?1, updated_at = ?1", (NOW - 91 * 24 * HOUR,))
             txn.connection.execute(
                 "INSERT INTO changes (memory_id, kind, token) SELECT id, 'put', random() FROM memories"
@@ -254,19 +254,19 @@ def test_what_is_archived_is_found_by_no_search_and_comes_back_to_all(tmp_path: 
         before = answers(memory)
         assert "2.md" in {key for answer in before for key, _ in answer}
         clock.now = NOW - 10
-        assert [(done.job, done.count) for done in memory.maintain().jobs] == [
+        assert [(done.job, done.count) for done in memory.lifecycle.maintain().jobs] == [
             ("sessions", 0), ("expiry", 0), ("archival", 1), ("vectors", 0), ("verdicts", 0),
             ("contradictions", 5), ("consolidation", 0), ("learning", 0), ("summaries", 0), ("absent", 0),
             ("ranks", 6),
         ]  # fmt: skip
-        assert [one.key for one in memory.archived()] == ["2.md"]
+        assert [one.key for one in memory.lifecycle.archived()] == ["2.md"]
         assert "2.md" not in {key for answer in answers(memory) for key, _ in answer}
         with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as another:
             assert answers(another) == answers(memory)  # one that has read the store anew
-            assert another.check() == ()
-        assert memory.unarchive("2.md") is True
+            assert another.lifecycle.check() == ()
+        assert memory.lifecycle.unarchive("2.md") is True
         assert answers(memory) == before
-        assert memory.unarchive("2.md") is False
+        assert memory.lifecycle.unarchive("2.md") is False
 
 
 @pytest.mark.requirement("M5.jobs")
@@ -274,16 +274,16 @@ def test_health_tells_what_was_done_in_the_background(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\ntext\n")
     with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path])
-        memory.maintain()
-        (check,) = (check for check in memory.health().checks if check.name == "maintenance")
+        memory.lifecycle.maintain()
+        (check,) = (check for check in memory.status().checks if check.name == "maintenance")
         idle = {VECTORS, *(job.name for job in JOBS)} - {"contradictions"}
         named = re.search(r"nothing to do at 20.{14}: ([a-z, ]+)$", check.detail)
         assert check.ok
         assert named
         assert set(named[1].split(", ")) == idle
         assert ": 1 memories compared for contradictions; " in check.detail
-        with memory.database.write() as txn:
+        with memory.session.database.write() as txn:
             jobs.note(txn, jobs.last_runs(txn.connection)["expiry"]._replace(failure="a reason"))
-        (check,) = (check for check in memory.health().checks if check.name == "maintenance")
+        (check,) = (check for check in memory.status().checks if check.name == "maintenance")
         assert not check.ok
         assert "a reason" in check.detail

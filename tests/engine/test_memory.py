@@ -89,7 +89,7 @@ def test_every_row_names_its_channels_and_its_last_step_is_its_score(memory: Mem
 def test_an_explanation_ends_with_the_score(memory: Memory) -> None:
     result = memory.search("why are scores added?")
 
-    explained = memory.explain(result, "decisions/fusion.md")
+    explained = memory.explain.row(result, "decisions/fusion.md")
 
     row = next(row for row in result.results if row.key == "decisions/fusion.md")
     check_explanation(explained.as_json(), row.score)
@@ -111,7 +111,7 @@ def test_why_not_names_what_kept_a_memory_away(
 ) -> None:
     result = memory.search("why are scores added?", **filters)  # type: ignore[arg-type]
 
-    assert words in memory.why_not(result, key)
+    assert words in memory.explain.why_not(result, key)
 
 
 @pytest.mark.requirement("P8", "P9")
@@ -120,15 +120,15 @@ def test_why_not_names_a_channel_that_fails(memory: Memory, monkeypatch: pytest.
     assert "research/memo.md" not in [row.key for row in result.results]
     monkeypatch.setattr(Trigger, "search", lambda *_: 1 / 0)
 
-    told = memory.why_not(result, "research/memo.md")
+    told = memory.explain.why_not(result, "research/memo.md")
 
     assert "trigger failed (ZeroDivisionError: division by zero)" in told
 
 
 def test_edges_are_added_by_key_and_a_misspelt_relation_is_named(memory: Memory) -> None:
-    assert memory.link([("research/gateway.md", "supports", "decisions/storage.md", 0.9)]) == 1
+    assert memory.graph.add_edges([("research/gateway.md", "supports", "decisions/storage.md", 0.9)]) == 1
     with pytest.raises(SpeckitError, match="did you mean 'supports'"):
-        memory.link([("research/gateway.md", "suports", "decisions/storage.md", 0.9)])
+        memory.graph.add_edges([("research/gateway.md", "suports", "decisions/storage.md", 0.9)])
 
 
 def test_a_folder_admits_its_memories_only(memory: Memory) -> None:
@@ -148,7 +148,7 @@ def test_every_memory_that_holds_a_reference_comes_before_the_others(memory: Mem
 
 @pytest.mark.requirement("I3")
 def test_causal_links_of_documents_become_edges(memory: Memory) -> None:
-    graph = memory.store().graph
+    graph = memory.session.view().graph
     fusion, storage = memory.get("decisions/fusion.md").id, memory.get("decisions/storage.md").id
 
     assert graph.edge_count == 1
@@ -212,7 +212,7 @@ def test_a_search_is_reproducible(memory: Memory) -> None:
 def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace: Path) -> None:
     with Memory.open(workspace / "m.db", root=workspace, environ={}) as memory:
         memory.index([workspace])
-        with memory.database.write() as transaction:
+        with memory.session.database.write() as transaction:
             transaction.connection.execute("UPDATE meta SET value = 'other-model' WHERE value LIKE 'static-%'")
         result = memory.search("gateway")
 
@@ -222,8 +222,8 @@ def test_vectors_of_another_model_leave_a_degraded_answer_that_says_so(workspace
 
 @pytest.mark.requirement("T7.checks")
 def test_health_passes_on_a_fresh_store_and_names_what_is_wrong(memory: Memory) -> None:
-    assert [check.name for check in memory.health().checks if not check.ok] == []
-    with memory.database.write() as transaction:
+    assert [check.name for check in memory.status().checks if not check.ok] == []
+    with memory.session.database.write() as transaction:
         transaction.connection.execute("UPDATE meta SET value = 'other-model' WHERE value LIKE 'static-%'")
 
-    assert {"model", "search"} <= {check.name for check in memory.health().checks if not check.ok}
+    assert {"model", "search"} <= {check.name for check in memory.status().checks if not check.ok}

@@ -48,38 +48,38 @@ def test_the_shipped_pipeline_looks_a_second_time_through_tokens(memory: Memory)
 
 @pytest.mark.requirement("C1")
 def test_words_of_every_passage_hardly_turn_a_query(memory: Memory) -> None:
-    vectors = memory.store().vectors
+    vectors = memory.session.view().vectors
     one, same = vectors.embed("gateway"), vectors.embed("the the gateway")
     assert isinstance(one, np.ndarray)
     assert isinstance(same, np.ndarray)
-    plain = memory.embedder.embed_query
+    plain = memory.models.embedder.embed_query
     assert one @ same > plain("gateway") @ plain("the the gateway")
 
 
 def test_vectors_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
     chunk = memory.list()[0][0].id
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         forget_all(txn)
         set_vectors(txn, {chunk: np.eye(3, dtype=np.float32)[0]}, "another")
-    answer = memory.store().vectors.embed("text")
+    answer = memory.session.view().vectors.embed("text")
     assert isinstance(answer, Unavailable)
     assert answer.reason == (
-        f"the store holds vectors of 'another', the configured model is '{memory.embedder.model_id}'; "
+        f"the store holds vectors of 'another', the configured model is '{memory.models.embedder.model_id}'; "
         "run `speckit-memory index PATH` to embed again"
     )
 
 
 def test_tokens_of_another_model_are_an_absence_with_what_to_do(memory: Memory) -> None:
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         set_meta(txn, token_sets.MODEL, "another")
-    answer = memory.store().tokens.of_text("text")
+    answer = memory.session.view().tokens.of_text("text")
     assert isinstance(answer, Unavailable)
     assert answer.reason == (
-        f"the store holds tokens of 'another', the configured model is '{memory.embedder.model_id}'; "
+        f"the store holds tokens of 'another', the configured model is '{memory.models.embedder.model_id}'; "
         "run `speckit-memory index PATH` to embed again"
     )
     memory.index([])
-    assert isinstance(memory.store().tokens.of_text("text"), np.ndarray)
+    assert isinstance(memory.session.view().tokens.of_text("text"), np.ndarray)
 
 
 @pytest.mark.requirement("R1.model")
@@ -90,7 +90,9 @@ def test_a_pipeline_with_a_cross_encoder_says_what_is_missing(tmp_path: Path, me
         ("", "no cross-encoder is configured"),
         (str(tmp_path), "neither an ONNX file nor a folder"),
     ):
-        with Memory.open(memory.settings.db, str(file), root=tmp_path, environ={CROSS_ENCODER_VARIABLE: setting}) as m:
+        with Memory.open(
+            memory.session.settings.db, str(file), root=tmp_path, environ={CROSS_ENCODER_VARIABLE: setting}
+        ) as m:
             result = m.search("which scores are added?")
             assert result.results[0].key == "fusion.md"
             (degraded,) = result.notes.degraded

@@ -62,25 +62,25 @@ def test_every_kind_of_source_opens_and_searches_as_the_same_pipeline(kind: str,
         result = memory.search("kumquats")
         assert (result.pipeline.name, result.pipeline.hash) == ("mine", expected)
         assert [row.key for row in result.results] == ["note.md"]
-        assert memory.using("bm25").using(source).pipeline.hash == expected
-        changed = memory.using(source, {"bm25.limit": "8"}).pipeline.hash
-        assert changed == memory.using(MAPPING, {"bm25.limit": "8"}).pipeline.hash != expected
+        assert memory.using("bm25").using(source).pipelines.current.hash == expected
+        changed = memory.using(source, {"bm25.limit": "8"}).pipelines.current.hash
+        assert changed == memory.using(MAPPING, {"bm25.limit": "8"}).pipelines.current.hash != expected
 
 
 def test_a_preset_is_known_by_its_name_and_a_path_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Memory.open(tmp_path / "m.db", "bm25", environ={}) as memory:
-        assert memory.pipeline.name == memory.settings.pipeline == "bm25"
+        assert memory.pipelines.current.name == memory.session.settings.pipeline == "bm25"
         with pytest.raises(SpeckitError, match="E121"):
             memory.using(Path("bm25"))
         (tmp_path / "bm25").write_text(TEXT, encoding="utf-8")
-        assert memory.using(Path("bm25")).pipeline.name == "mine"
+        assert memory.using(Path("bm25")).pipelines.current.name == "mine"
 
 
 def test_an_empty_mapping_is_the_shipped_pipeline_whatever_the_environment_names(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.db", {}, environ={"SPECKIT_PIPELINE": "bm25"}) as memory:
-        assert memory.pipeline.hash == memory.using("default").pipeline.hash
-        assert memory.pipeline.name == "(mapping)"
+        assert memory.pipelines.current.hash == memory.using("default").pipelines.current.hash
+        assert memory.pipelines.current.name == "(mapping)"
 
 
 def test_a_mapping_says_only_what_differs_from_what_it_extends(tmp_path: Path) -> None:
@@ -165,14 +165,14 @@ def test_what_the_page_about_pipelines_shows_in_python_runs(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     said: dict[str, Any] = {}
     exec(shown, said)
-    assert said["memory"].pipeline.hash == examine("catalogue", components.registry(), {}).hash
+    assert said["memory"].pipelines.current.hash == examine("catalogue", components.registry(), {}).hash
 
 
 def test_health_says_that_a_value_was_given_and_does_not_compare_it_with_files(tmp_path: Path) -> None:
     file = in_file(tmp_path)
     with Memory.open(tmp_path / "m.db", read(file), root=tmp_path, environ={}) as memory:
         file.write_text("pipeline: another\nextends: bm25\n", encoding="utf-8")
-        (told,) = [check for check in memory.health().checks if check.name == "pipeline"]
+        (told,) = [check for check in memory.status().checks if check.name == "pipeline"]
         assert told.ok
         assert told.detail.endswith("chosen by this call, as a value")
 

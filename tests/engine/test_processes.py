@@ -66,7 +66,7 @@ def keys_of(path: Path) -> set[str]:
     from speckit_memory.engine import Memory
 
     with Memory.open(path, environ={}) as memory:
-        assert memory.database.check() == []
+        assert memory.session.database.check() == []
         return {row.key for row in memory.list(limit=100_000)[0]}
 
 

@@ -106,7 +106,9 @@ def through_mcp(project: Project, questions: Sequence[Asked] = QUESTIONS) -> lis
     """The structured content of every answer, through the server and the SDK's client."""
 
     async def work() -> list[dict[str, Any]]:
-        server = build_server(Workspace(lambda create: project, project.settings), warm_up=False, limits=ThreadLimits())
+        server = build_server(
+            Workspace(lambda create: project, project.session.settings), warm_up=False, limits=ThreadLimits()
+        )
         async with Client(server) as client:
             return [(await client.call_tool(*call(asked))).structured_content or {} for asked in questions]
 
@@ -125,10 +127,10 @@ def test_every_component_runs_behind_the_tools_of_the_server(served: Path) -> No
     for name in ("all", *EXCLUSIVE, *ALONE):
         with project(served, opened(name) if name in EXCLUSIVE else OPEN) as asked:
             if name in ALONE:
-                asked._searching.runner = Runner(build(ALONE[name], registry(), {}), strict=True)
+                asked.session.searcher.runner = Runner(build(ALONE[name], registry(), {}), strict=True)
             contents = through_mcp(asked, PLAIN)
             assert [content for content in contents if "error" in content] == []
-            uses = {step.id: step.use for step in steps(asked.pipeline)}
+            uses = {step.id: step.use for step in steps(asked.pipelines.current)}
             reached |= {uses[step] for step in ran(asked)}
 
     assert set(NAMES) - reached == set()
@@ -198,7 +200,7 @@ def pair(name: str, tmp_path: Path) -> tuple[Pipeline, Pipeline]:
 
 
 def run(pipeline: Pipeline, asked: Asked, memory: Project, now: float) -> Outcome:
-    store = memory.store()
+    store = memory.session.view()
     return Runner(pipeline, strict=True).run(
         SearchRequest(text=asked.text, **asked.arguments).query(store, now, None), store
     )
@@ -206,7 +208,7 @@ def run(pipeline: Pipeline, asked: Asked, memory: Project, now: float) -> Outcom
 
 def observed(name: str, outcome: Outcome, memory: Project) -> object:
     """What must change: the rows and their scores; of what only remarks, its remarks."""
-    result = answer(outcome, memory.store(), (), snippet_characters=200)
+    result = answer(outcome, memory.session.view(), (), snippet_characters=200)
     if name in PLAN_ALONE:
         return result.plan.reasons
     if name in NOTES_ALONE:
@@ -232,7 +234,7 @@ def test_leaving_a_component_out_changes_an_answer(name: str, memory: Project, n
 def test_a_phrase_that_use_has_taught_finds_its_memory(memory: Project, now: float) -> None:
     outcome = run(build("catalogue", registry(), opened("learned_trigger")), Asked(LEARNED, {}), memory, now)
 
-    [row] = [row for row in answer(outcome, memory.store(), (), 0).results if row.key == "docs/code/mpab.md"]
+    [row] = [row for row in answer(outcome, memory.session.view(), (), 0).results if row.key == "docs/code/mpab.md"]
     # 0.7 for the learned phrase and 0.1 of an importance of 0.5: 0.75 / 1.75
     assert row.channels["learned_trigger"].score == pytest.approx(0.75 / 1.75)
 

@@ -76,7 +76,7 @@ class Still(Memory):
 
     def served(self, result: SearchResult, count: int | None = None) -> str:
         session_events.record_served(
-            self.database, result, len(result.results) if count is None else count, remembered=True
+            self.session.database, result, len(result.results) if count is None else count, remembered=True
         )
         return ""
 
@@ -94,7 +94,9 @@ def calls(session: str) -> list[Call]:
 
 def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
     async def work() -> list[Answer]:
-        server = build_server(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
+        server = build_server(
+            Workspace(lambda create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits()
+        )
         async with Client(server) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in asked]
 
@@ -123,7 +125,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged = [(gateways[2], True)] * 6 + [(gateways[5], False)] * 3 + [(ids["specs/auth/spec.md"], True)] * 2
         answers(memory, [("memory_validate", {"id": id_, "wasUseful": useful}) for id_, useful in judged])
         answers(memory, [("memory_search", {"query": "gateway of payouts", "limit": 2})] * 8)
-        with memory.database.write() as txn:  # as in a store with an edge per memory: these notes have fewer
+        with memory.session.database.write() as txn:  # as in a store with an edge per memory: these notes have fewer
             ranks.replace(txn, of_edges(txn.connection), ranks.state(txn.connection).version)
     return root
 
@@ -138,19 +140,19 @@ def asked(request: pytest.FixtureRequest, lived_in: Path, tmp_path_factory: pyte
 
 def run(memory: Still, pipeline: Pipeline, session: str) -> tuple[list[Answer], list[tuple[str, ...]]]:
     """What clients get, and the reasons of the plans, which no tool shows."""
-    whole, memory._searching.runner = memory._searching.runner, Runner(pipeline, strict=True)
+    whole, memory.session.searcher.runner = memory.session.searcher.runner, Runner(pipeline, strict=True)
     memory.reasons = []
     try:
         return answers(memory, calls(session)), memory.reasons
     finally:
-        memory._searching.runner = whole
+        memory.session.searcher.runner = whole
 
 
 @pytest.mark.usefixtures("exhaustive")
 def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Still]) -> None:
     _, memory = asked
 
-    assert run(memory, memory.pipeline, "one") == run(memory, memory.pipeline, "two")
+    assert run(memory, memory.pipelines.current, "one") == run(memory, memory.pipelines.current, "two")
 
 
 @pytest.mark.timeout(1200)  # every step of a preset, one after the other
@@ -158,7 +160,7 @@ def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Stil
 @pytest.mark.usefixtures("exhaustive")
 def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> None:
     preset, memory = asked
-    pipeline, idle = memory.pipeline, []
+    pipeline, idle = memory.pipelines.current, []
     before: dict[tuple[str, ...], tuple[list[Answer], list[tuple[str, ...]]]] = {}
     for use in dict.fromkeys(step.use for step in steps(pipeline)):
         apart = APART.get(use, ()) if preset == "catalogue" else ()

@@ -67,7 +67,7 @@ def saying(root: Path) -> Iterator[Said]:
 
 
 def check(memory: Memory) -> HealthCheck:
-    return next(check for check in memory.health().checks if check.name == "evaluation")
+    return next(check for check in memory.status().checks if check.name == "evaluation")
 
 
 def asked(number: int, at: float) -> Observation:
@@ -90,7 +90,7 @@ def test_what_was_served_is_noted_as_ids_and_figures_without_any_text(saying: Sa
     with saying("{keep_texts: never}") as memory:
         result = memory.search("fused zebrafish", limit=3, session="my session", query_id=ID)
         memory.search("never shown")
-        assert memory.served(result, 2) == ""
+        assert memory.feedback.delivered(result, 2) == ""
         assert not path.exists()  # no answer waits for that
     with EvaluationDatabase.open(path, create=False) as database:
         [seen] = database.served()
@@ -108,7 +108,7 @@ def test_what_was_served_is_noted_as_ids_and_figures_without_any_text(saying: Sa
 
 def test_a_question_is_kept_with_its_read_point_and_can_be_asked_again(saying: Said, path: Path) -> None:
     with saying() as memory:
-        memory.served(memory.search('"rank fusion" -zebrafish', limit=3, folder="", session="mine"))
+        memory.feedback.delivered(memory.search('"rank fusion" -zebrafish', limit=3, folder="", session="mine"))
     with EvaluationDatabase.open(path, create=False) as database:
         [query] = database.queries()
     assert query.question == {"text": '"rank fusion" -zebrafish', "limit": 3}
@@ -125,7 +125,7 @@ def test_the_same_question_is_known_again_without_its_words(saying: Said, root: 
             ("Fused zebrafish", ""), (" fused  ZEBRAFISH ", ""), ("fused -zebrafish", ""), ("fused", ""),
             ("fused zebrafish", "docs"), ("fused zebrafish", "docs/"), ('"fused zebrafish"', ""),
         ]:  # fmt: skip
-            memory.served(memory.search(text, folder=folder, limit=2))
+            memory.feedback.delivered(memory.search(text, folder=folder, limit=2))
     with EvaluationDatabase.open(path, create=False) as database:
         first, again, without, one, inside, within, quoted = (seen.question_digest for seen in database.queries())
     assert (first, inside) == (again, within)
@@ -138,8 +138,8 @@ def test_a_folder_is_noted_only_if_it_is_there(saying: Said, root: Path, path: P
     with saying("{keep_texts: never}") as memory:
         memory.index([root])
         for folder in ("", "docs", "docs/inner", "my secret zebrafish", "doc"):
-            memory.served(memory.search("fused zebrafish", folder=folder, limit=2))
-        memory.served(memory.search("wolpertinger", folder="docs", tier="critical"))
+            memory.feedback.delivered(memory.search("fused zebrafish", folder=folder, limit=2))
+        memory.feedback.delivered(memory.search("wolpertinger", folder="docs", tier="critical"))
     with EvaluationDatabase.open(path, create=False) as database:
         assert [query.folder for query in database.queries()] == ["", "docs", "docs/inner", "?", "?", "docs"]
     assert all(b"zebrafish" not in file.read_bytes() for file in root.glob("memory.evaluation.db*"))
@@ -147,10 +147,10 @@ def test_a_folder_is_noted_only_if_it_is_there(saying: Said, root: Path, path: P
 
 def test_words_are_forgotten_where_the_workspace_has_them_kept_no_more(saying: Said, root: Path, path: Path) -> None:
     with saying() as memory:
-        memory.served(memory.search("fused zebrafish"))
+        memory.feedback.delivered(memory.search("fused zebrafish"))
     assert b"zebrafish" in path.read_bytes()
     with saying("{keep_texts: never}") as memory:
-        memory.served(memory.search("fused scores"))
+        memory.feedback.delivered(memory.search("fused scores"))
     with EvaluationDatabase.open(path, create=False) as database:
         assert [query.question for query in database.queries()] == [None, None]
     assert all(b"zebrafish" not in file.read_bytes() for file in root.glob("memory.evaluation.db*"))
@@ -166,8 +166,8 @@ def test_words_are_kept_for_as_many_days_as_the_workspace_says(saying: Said, pat
     kept = []
     for evaluation in ("{keep_texts: 30}", "{}"):
         with saying(evaluation) as memory:
-            memory.served(memory.search("rank fusion"))
-            memory.write_notes()
+            memory.feedback.delivered(memory.search("rank fusion"))
+            memory.feedback.write()
         with EvaluationDatabase.open(path) as database:
             kept.append(
                 [query.read_point is not None for query in database.queries() if query.at < time.time() - day / 2]
@@ -195,7 +195,7 @@ def test_the_workspace_and_the_environment_decide_what_is_noted(
         result = memory.search("rank fusion", limit=1)
         for number in range(40):
             digits = f"{int((number + 0.5) / 40 * 2**32):08x}"
-            memory.served(replace(result, query_id=f"{digits}ffffffff"))
+            memory.feedback.delivered(replace(result, query_id=f"{digits}ffffffff"))
     if noted is None:
         assert not path.exists()
     else:
@@ -207,8 +207,8 @@ def test_the_workspace_and_the_environment_decide_what_is_noted(
 def test_of_a_sample_the_parts_of_the_scores_are_kept_as_explanations_show_them(saying: Said, path: Path) -> None:
     with saying("{observe: 1, record: shadows}") as memory:
         result = memory.search("rank fusion", query_id=ID)
-        memory.served(result, 3)
-        explained = [memory.explain(result, row.id) for row in result.results[:3]]
+        memory.feedback.delivered(result, 3)
+        explained = [memory.explain.row(result, row.id) for row in result.results[:3]]
     with EvaluationDatabase.open(path, create=False) as database:
         [scoring] = database.scorings()
         assert database.scorings(since=time.time() + 60) == []
@@ -228,7 +228,7 @@ def test_a_twentieth_of_the_queries_is_observed_unless_the_workspace_says_otherw
     with saying() as memory:
         result = memory.search("rank fusion", limit=1)
         for number in range(100):
-            memory.served(replace(result, query_id=f"{number:08x}{int((number + 0.5) / 100 * 2**32):08x}"))
+            memory.feedback.delivered(replace(result, query_id=f"{number:08x}{int((number + 0.5) / 100 * 2**32):08x}"))
     with EvaluationDatabase.open(path, create=False) as database:
         assert (len(database.scorings()), len(database.queries())) == (5, 100)
 
@@ -244,11 +244,11 @@ def test_a_mistake_in_observing_never_reaches_the_answer(
     monkeypatch.setattr("speckit_memory.engine.session.usage_events.in_share", broken)
     with saying("{observe: 1}") as memory:
         result = memory.search("rank fusion")
-        assert memory.served(result) == ""
+        assert memory.feedback.delivered(result) == ""
         monkeypatch.undo()
         monkeypatch.setattr("speckit_memory.engine.session.usage_events.answer_record", broken)
-        assert memory.served(result) == ""
-        memory._open.recorder.write()
+        assert memory.feedback.delivered(result) == ""
+        memory.session.opened.recorder.write()
         assert "RuntimeError" in check(memory).detail
         assert memory.search("rank fusion").results == result.results
 
@@ -287,26 +287,26 @@ def test_a_file_that_cannot_be_used_stops_noting_and_nothing_else(
     before = path.read_bytes() if path.is_file() else b""
     with saying() as memory:
         result = memory.search("rank fusion")
-        assert (memory.served(result), result.results) == ("", expected)
-        assert memory.validate(result.results[0].id, useful=True).validation_count == 1
+        assert (memory.feedback.delivered(result), result.results) == ("", expected)
+        assert memory.learning.validate(result.results[0].id, useful=True).validation_count == 1
         found = check(memory)
         assert (found.ok, found.detail[:4]) == (False, BROKEN[spoilt])
         assert str(path) in found.detail + found.hint
         assert "Searches are answered, but not recorded." in found.hint
-        assert memory.served(memory.search("rank fusion")) == ""
+        assert memory.feedback.delivered(memory.search("rank fusion")) == ""
     assert before == (path.read_bytes() if path.is_file() else b"")
 
 
 @pytest.mark.usefixtures("exhaustive")
 def test_a_locked_file_is_waited_for_off_the_path_of_answers(saying: Said, path: Path) -> None:
     with saying() as memory:
-        memory.served(memory.search("rank fusion"))
-        recorder = memory._open.recorder
+        memory.feedback.delivered(memory.search("rank fusion"))
+        recorder = memory.session.opened.recorder
         assert recorder.write()
         with locked(path):
             began = time.monotonic()
             for _ in range(20):
-                memory.served(memory.search("rank fusion"))
+                memory.feedback.delivered(memory.search("rank fusion"))
             assert time.monotonic() - began < 5
             assert not recorder.write()
             assert check(memory).ok
@@ -341,13 +341,13 @@ def test_searches_go_on_while_another_process_writes_for_three_seconds_and_every
     saying: Said, path: Path
 ) -> None:
     with saying() as memory:
-        memory.served(memory.search("rank fusion"))
-        assert memory._open.recorder.write()
+        memory.feedback.delivered(memory.search("rank fusion"))
+        assert memory.session.opened.recorder.write()
         took: list[float] = []
         with held_elsewhere(path, 3.0) as holder:
             while holder.poll() is None:
                 began = time.monotonic()
-                assert memory.served(memory.search("rank fusion")) == ""
+                assert memory.feedback.delivered(memory.search("rank fusion")) == ""
                 took.append(time.monotonic() - began)
                 time.sleep(0.01)
         assert max(took) < 1.0 < sum(took) + 0.01 * len(took)  # who waited for the file waited for a second
@@ -362,10 +362,10 @@ def test_what_a_busy_file_takes_from_the_last_notes_is_told(
     saying: Said, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with saying() as memory:
-        memory.served(memory.search("rank fusion"))
-        assert memory._open.recorder.write()
+        memory.feedback.delivered(memory.search("rank fusion"))
+        assert memory.session.opened.recorder.write()
         with held_elsewhere(path, 30.0) as holder:
-            memory.served(memory.search("rank fusion"))
+            memory.feedback.delivered(memory.search("rank fusion"))
             began = time.monotonic()
             memory.close()
             assert time.monotonic() - began < 5
@@ -376,11 +376,11 @@ def test_what_a_busy_file_takes_from_the_last_notes_is_told(
 def test_a_file_that_is_deleted_beside_a_server_is_made_anew(saying: Said, path: Path) -> None:
     with saying() as memory:
         for _ in range(LOGS_KEPT + 2):
-            memory.served(memory.search("rank fusion"))
-            assert memory._open.recorder.write()
+            memory.feedback.delivered(memory.search("rank fusion"))
+            assert memory.session.opened.recorder.write()
             assert path.exists()
             path.unlink()
-        memory.served(memory.search("rank fusion"))
+        memory.feedback.delivered(memory.search("rank fusion"))
     with EvaluationDatabase.open(path, create=False) as database:
         assert len(database.queries()) == 1
     assert len(list(path.parent.glob("*.of-*"))) <= LOGS_KEPT
@@ -388,7 +388,7 @@ def test_a_file_that_is_deleted_beside_a_server_is_made_anew(saying: Said, path:
 
 def test_nothing_is_made_where_the_store_itself_is_gone(saying: Said, root: Path, path: Path) -> None:
     with saying() as memory:
-        memory.served(memory.search("rank fusion"))
+        memory.feedback.delivered(memory.search("rank fusion"))
         for file in root.glob("memory.db*"):
             file.unlink()
     assert not path.exists()
@@ -396,7 +396,7 @@ def test_nothing_is_made_where_the_store_itself_is_gone(saying: Said, root: Path
 
 def test_what_finds_no_room_is_counted_for_every_variant(saying: Said, path: Path) -> None:
     with saying() as memory:
-        recorder = memory._open.recorder
+        recorder = memory.session.opened.recorder
         EvaluationDatabase.open(path).close()
         with locked(path):
             for number in range(1_100):
@@ -415,7 +415,7 @@ def test_a_note_that_cannot_be_made_is_counted_and_costs_no_other(saying: Said, 
         raise ValueError("a defect")
 
     with saying() as memory:
-        recorder, now = memory._open.recorder, time.time()
+        recorder, now = memory.session.opened.recorder, time.time()
         for number in range(3):
             recorder.record_later("c", lambda number=number: asked(number, now))  # type: ignore[misc]
             recorder.record_later("c", broken)
@@ -433,7 +433,7 @@ def test_notes_that_are_given_up_are_counted_without_being_made(saying: Said, pa
 
     text(path)
     with saying() as memory:
-        recorder = memory._open.recorder
+        recorder = memory.session.opened.recorder
         recorder.record_later("c", broken)
         assert recorder.write()
         assert recorder.write()  # while nothing is tried
@@ -447,7 +447,7 @@ def test_notes_that_are_given_up_are_counted_without_being_made(saying: Said, pa
 
 def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said, path: Path) -> None:
     with saying("{keep_days: 2, max_mb: 1}") as memory:
-        recorder, now = memory._open.recorder, time.time()
+        recorder, now = memory.session.opened.recorder, time.time()
         for number in range(600):
             recorder.record(asked(number, now - (3 if number < 500 else 1) * 86_400))
         assert recorder.write()
@@ -455,14 +455,14 @@ def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said,
             assert len(database.pairs()) == 100
             assert database.experiments()[0].pruned == 500
         assert "500 deleted for age or size" in check(memory).detail
-        recorder.wanted = memory.settings.recording
+        recorder.wanted = memory.session.settings.recording
         assert recorder.wanted.max_mb == 1
 
 
 def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path) -> None:
     with saying("{keep_texts: never}") as memory:
         assert check(memory).detail == f"served queries are recorded without texts; there is no {path} yet"
-        memory.served(memory.search("rank fusion", query_id=ID))  # which is in no sample
+        memory.feedback.delivered(memory.search("rank fusion", query_id=ID))  # which is in no sample
         told = check(memory).detail
         assert told.startswith(f"served queries are recorded without texts in {path} (")
         assert told.endswith(" MB): 1 queries")
@@ -483,18 +483,18 @@ def test_where_no_thread_can_be_started_answers_go_on_and_the_next_one_that_can_
     with saying() as memory:
         with monkeypatch.context() as exhausted:
             exhausted.setattr("threading.Thread.start", no_thread)
-            assert memory.served(memory.search("fused")) == ""
+            assert memory.feedback.delivered(memory.search("fused")) == ""
         assert not path.exists()
 
-        memory.served(memory.search("rank"))
+        memory.feedback.delivered(memory.search("rank"))
 
         until = time.monotonic() + 60
-        while time.monotonic() < until and memory._open.recorder._waiting:
+        while time.monotonic() < until and memory.session.opened.recorder._waiting:
             time.sleep(0.05)
-        assert memory._open.recorder.write()  # after the thread that writes
+        assert memory.session.opened.recorder.write()  # after the thread that writes
         with EvaluationDatabase.open(path, create=False) as database:
             assert len(database.served()) == 2
-        assert memory._open.usage._timer is not None
+        assert memory.session.opened.usage._timer is not None
 
 
 def no_thread(thread: object) -> None:

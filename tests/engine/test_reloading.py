@@ -47,7 +47,7 @@ def memory(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     monkeypatch.setattr(reloading, "SETTLED_SECONDS", 0.0)
     with Memory.open(root=root, environ={}) as opened:
         opened.index(root / "docs")
-        opened.follow_files(0.0)
+        opened.pipelines.follow(0.0)
         yield opened
 
 
@@ -79,7 +79,7 @@ def test_files_that_come_change_and_go_are_in_force_at_the_next_search(
     assert search(memory).pipeline == shipped
     settled(root, CONFIG_FILE, "deadline_ms: 900\n")
     search(memory)
-    assert memory.settings.deadline_ms == 900
+    assert memory.session.settings.deadline_ms == 900
 
 
 @pytest.mark.requirement("P2.last_good")
@@ -107,14 +107,14 @@ def test_a_broken_file_changes_nothing_and_every_answer_and_the_health_report_na
         [warning] = answer.notes.warnings
         assert warning.startswith(f"the configuration was changed and cannot be used: {path}:{place}")
         assert warning.endswith(f"'ours' ({good.pipeline.hash}) answers as before")
-    [check] = [check for check in memory.health().checks if check.name == "pipeline"]
+    [check] = [check for check in memory.status().checks if check.name == "pipeline"]
     assert not check.ok
     assert f"the files were changed and cannot be used: {path}:{place}" in check.detail
     assert "without a restart" in check.hint
 
     settled(root, file, good_text)
     assert search(memory).notes.warnings == ()
-    [check] = [check for check in memory.health().checks if check.name == "pipeline"]
+    [check] = [check for check in memory.status().checks if check.name == "pipeline"]
     assert check.ok
 
 
@@ -129,17 +129,17 @@ def test_a_search_under_way_ends_with_the_pipeline_it_began_with(
 
     def interrupted(self: Searcher, *given: Any, **more: Any) -> SearchResult:
         settled(root, PIPELINE_FILE, THEIRS)
-        memory.look_at_files()
-        names.append(memory.pipeline.name)
+        memory.pipelines.reload()
+        names.append(memory.pipelines.current.name)
         return whole(self, *given, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Searcher, "search", interrupted)
         before = search(memory)
     assert (before.pipeline.name, names) == ("ours", ["theirs"])
-    assert memory.explain(before, before.results[0].id).steps
-    assert memory.served(before) == ""
-    assert memory.why_not(before, before.results[0].id) == "'docs/fusion.md' is result 1 of 1."
+    assert memory.explain.row(before, before.results[0].id).steps
+    assert memory.feedback.delivered(before) == ""
+    assert memory.explain.why_not(before, before.results[0].id) == "'docs/fusion.md' is result 1 of 1."
     assert search(memory).pipeline.name == "theirs"
 
 
@@ -148,24 +148,24 @@ def test_what_runs_beside_the_pipeline_follows_too_and_what_ran_before_ends(memo
     others = threading.enumerate()
     dark = "dark_runs: [{use: bm25, sample: 1.0}]\n"
     settled(root, PIPELINE_FILE, f"{OURS}shadows: [fts5]\n{dark}")
-    memory.served(search(memory))
-    assert memory.finish_shadows(30)
-    assert [(one.name, one.seen) for one in memory.shadows] == [("fts5", 1), ("bm25", 1)]
-    first = memory._in_force.now.shadows
+    memory.feedback.delivered(search(memory))
+    assert memory.shadows.finish(30)
+    assert [(one.name, one.seen) for one in memory.shadows.list()] == [("fts5", 1), ("bm25", 1)]
+    first = memory.session.configuration.now.shadows
     settled(root, PIPELINE_FILE, f"# the same\n{OURS}shadows: [fts5]\n{dark}")
     search(memory)
-    assert memory._in_force.now.shadows is first  # a comment does not begin it anew
+    assert memory.session.configuration.now.shadows is first  # a comment does not begin it anew
     settled(root, PIPELINE_FILE, f"{OURS}shadows: [vector]\n")
-    memory.served(search(memory))
-    assert memory.finish_shadows(30)
-    assert [(one.name, one.seen) for one in memory.shadows] == [("vector", 3)]  # those before, too
+    memory.feedback.delivered(search(memory))
+    assert memory.shadows.finish(30)
+    assert [(one.name, one.seen) for one in memory.shadows.list()] == [("vector", 3)]  # those before, too
     settled(root, PIPELINE_FILE, f"{OURS}shadows: [nowhere.yaml]\n")
     assert "nowhere.yaml" in str(search(memory).notes.warnings)
-    assert memory.pipeline.name == "ours"
+    assert memory.pipelines.current.name == "ours"
     settled(root, PIPELINE_FILE, OURS)
     search(memory)
-    assert memory.shadows == ()
-    memory._in_force.end()
+    assert memory.shadows.list() == ()
+    memory.session.configuration.end()
     ours = {thread for thread in threading.enumerate() if thread.name.startswith(("shadows", "dark"))}.difference(
         others
     )
@@ -186,11 +186,11 @@ def test_half_a_file_is_not_read_while_it_is_being_written(root: Path, monkeypat
 
     with Memory.open(root=root, environ={}) as memory:
         memory.index(root / "docs")
-        memory.follow_files()
+        memory.pipelines.follow()
         monkeypatch.setattr("speckit_memory.engine.serving.reloading.sleep", writes_on)
         file.write_text("")
         assert search(memory).notes.warnings == ()
-        assert (memory.pipeline.name, parts) == ("ours", [])
+        assert (memory.pipelines.current.name, parts) == ("ours", [])
         parts[:] = [*(f"# {line}\n" for line in range(20)), "rerank: [min_max]\n"]  # a writer who does not end
         writes_on(0)
         assert search(memory).pipeline.name == "ours"
@@ -198,7 +198,7 @@ def test_half_a_file_is_not_read_while_it_is_being_written(root: Path, monkeypat
         while parts:
             writes_on(0)
         search(memory)
-        assert [step.use for step in memory.pipeline.rerank] == ["min_max"]
+        assert [step.use for step in memory.pipelines.current.rerank] == ["min_max"]
 
 
 def test_a_change_that_leaves_no_trace_but_the_content_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,19 +215,19 @@ def test_a_change_that_leaves_no_trace_but_the_content_is_seen(tmp_path: Path, m
 @pytest.mark.requirement("P2.followed")
 def test_what_a_store_is_opened_with_waits_for_a_restart_and_health_says_so(memory: Memory, root: Path) -> None:
     file = settled(root, CONFIG_FILE, "deadline_ms: 700\n" + OPENED_WITH)
-    [check] = [check for check in memory.health().checks if check.name == "configuration"]
+    [check] = [check for check in memory.status().checks if check.name == "configuration"]
     assert not check.ok
     waiting = f"changed since the start: extensions ({file}:2:1), evaluation ({file}:4:1), entities ({file}:3:1)"
     assert check.detail.endswith(waiting)
-    assert memory.settings.deadline_ms == 700
+    assert memory.session.settings.deadline_ms == 700
     settled(root, CONFIG_FILE, "deadline_ms: 700\n")
-    assert all(check.ok for check in memory.health().checks)
+    assert all(check.ok for check in memory.status().checks)
 
 
 def test_a_pipeline_that_was_given_as_a_value_is_nobodys_to_change(root: Path) -> None:
     with Memory.open(root=root, environ={}, pipeline={"extends": "bm25"}) as memory:
         memory.index(root / "docs")
-        memory.follow_files()
+        memory.pipelines.follow()
         before = search(memory).pipeline
         settled(root, PIPELINE_FILE, THEIRS)
         assert search(memory).pipeline == before

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.api.checkpoints import CheckpointService
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.words import fulltext, stale_words
@@ -49,17 +50,17 @@ def test_words_are_compared_once_and_while_others_may_write(
         return among(connection, memories, **more)
 
     monkeypatch.setattr(stale_words, "among", watched)
-    done = memory.repair()
+    done = memory.lifecycle.repair()
     assert done.mended == ("rebuilt or removed 4 rows of the full-text tables",)
     assert (done.left, looked) == ((), [FILES, 2])
-    assert memory.check() == ()
+    assert memory.lifecycle.check() == ()
 
 
 @pytest.mark.requirement("M14.repair")
 def test_what_somebody_has_mended_or_deleted_meanwhile_stays_so(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Memory._made
+    made = CheckpointService.make
 
     def meanwhile(*arguments: Any) -> Any:
         (tmp_path / "07.md").write_text("# Note 7\n\nAn okapi hid.\n")
@@ -68,11 +69,11 @@ def test_what_somebody_has_mended_or_deleted_meanwhile_stays_so(
             other.index([tmp_path])
         return made(*arguments)
 
-    monkeypatch.setattr(Memory, "_made", meanwhile)
-    assert memory.repair().left == ()
-    assert memory.check() == ()
+    monkeypatch.setattr(CheckpointService, "make", meanwhile)
+    assert memory.lifecycle.repair().left == ()
+    assert memory.lifecycle.check() == ()
     assert [row.key for row in memory.search("okapi", limit=1).results] == ["07.md"]
-    assert memory.stats().memories == FILES - 1
+    assert memory.inventory.stats().memories == FILES - 1
 
 
 @pytest.mark.requirement("M14.words")
@@ -80,11 +81,11 @@ def test_a_check_compares_every_word_and_health_tells_of_how_many_it_did(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stale_words, "MOST_WORDS", 20)
-    assert [sentence.split(" holds ")[0] for sentence in memory.check()] == [
+    assert [sentence.split(" holds ")[0] for sentence in memory.lifecycle.check()] == [
         "the full-text row of memory 7",
         "the full-text row of memory 31",
     ]
-    assert memory.check(every_word=False) == ()
-    [store] = [check for check in memory.health().checks if check.name == "store"]
+    assert memory.lifecycle.check(every_word=False) == ()
+    [store] = [check for check in memory.status().checks if check.name == "store"]
     assert store.ok
     assert f"of {FILES} full-text rows were compared, and the lengths of all" in store.detail

@@ -55,11 +55,11 @@ def test_a_session_is_answered_by_the_same_pipeline_over_all_doors(tmp_path: Pat
     with Memory.open(root / "memory.db", root=root, environ=environ) as memory:
         found = {session: memory.search("rank fusion", session=session) for session in (within, beyond)}
         assert {session: one.pipeline.hash for session, one in found.items()} == {within: opened, beyond: without}
-        assert memory.pipeline.hash == without
+        assert memory.pipelines.current.hash == without
         nobody = memory.search("rank fusion").pipeline.hash
         assert nobody == (opened if bucket(str(root / "memory.db")) < 50 else without)
-        assert "rsf" in str(memory.explain(found[within], found[within].results[0].id).as_json())
-        told = memory.why_not(found[within], "docs/tone.md")
+        assert "rsf" in str(memory.explain.row(found[within], found[within].results[0].id).as_json())
+        told = memory.explain.why_not(found[within], "docs/tone.md")
         assert told
     for session, hashed in ((within, opened), (beyond, without)):
         ran = call(root, ["search", "rank fusion", "--session", session, "--json"])
@@ -75,11 +75,15 @@ def test_wishes_change_the_pipeline_of_the_share_and_nothing_where_it_does_that_
         for session, fuser in ((within, "rsf"), (beyond, "z_score")):
             plain, same, other = (
                 memory.search("rank fusion", session=session, adjust=wanted)
-                for wanted in (None, SearchOptions(rerank=True, state_limits=False), SearchOptions(rerank=False))
+                for wanted in (
+                    SearchOptions(),
+                    SearchOptions(rerank=True, state_limits=False),
+                    SearchOptions(rerank=False),
+                )
             )
             assert same.pipeline == plain.pipeline != other.pipeline
             assert [row.steps for row in same.results] == [row.steps for row in plain.results]
-            answered_by = memory._in_force.answered(other).answering(other).pipeline
+            answered_by = memory.session.configuration.answered(other).answering(other).pipeline
             assert (answered_by.hash, answered_by.fusion.fuser.use) == (other.pipeline.hash, fuser)
 
 
@@ -88,9 +92,9 @@ def test_queries_with_wishes_are_replayed_without_them(tmp_path: Path) -> None:
     pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
-        memory.served(memory.search("anything", adjust=SearchOptions(rerank=True)))
-        memory.served(memory.search("anything else", adjust=SearchOptions(rerank=False)))
-        assert memory.finish_shadows(10)
+        memory.feedback.delivered(memory.search("anything", adjust=SearchOptions(rerank=True)))
+        memory.feedback.delivered(memory.search("anything else", adjust=SearchOptions(rerank=False)))
+        assert memory.shadows.finish(10)
 
     with EvaluationDatabase.open(tmp_path / "memory.evaluation.db", create=False) as database:
         assert [pair.basis for pair in database.pairs()] == ["served", "present"]
@@ -126,9 +130,9 @@ def test_what_a_share_is_answered_is_replayed_through_the_pipeline_of_the_others
     pipeline = write_file(tmp_path / "beside.yaml", "shadows: [bm25]\n")
 
     with Memory.open(tmp_path / "memory.db", pipeline, root=tmp_path, environ={}) as memory:
-        memory.served(memory.search("anything", session="hello"))
-        assert memory.finish_shadows(10)
-        control = memory.pipeline.hash
+        memory.feedback.delivered(memory.search("anything", session="hello"))
+        assert memory.shadows.finish(10)
+        control = memory.pipelines.current.hash
 
     with EvaluationDatabase.open(tmp_path / "memory.evaluation.db", create=False) as database:
         [pair], [seen] = database.pairs(), database.served()

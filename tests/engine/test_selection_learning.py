@@ -75,8 +75,8 @@ def select(root: Path, text: str | None, key: str, rank: int = 5, ago: float = 3
 
 def learned(root: Path) -> list[tuple[str, str]]:
     with opened(root) as memory:
-        memory.maintain()
-        return [(one.key, one.phrase) for one in memory.learned().phrases]
+        memory.lifecycle.maintain()
+        return [(one.key, one.phrase) for one in memory.triggers.learned().phrases]
 
 
 def answers(root: Path, text: str, **environ: str) -> list[tuple[str, float]]:
@@ -107,17 +107,19 @@ def test_what_was_learned_tells_what_taught_it_and_is_taken_back_for_good(root: 
     select(root, "zeppelin landing", "boats.md", rank=1, ago=60.0, query="again")
     select(root, "zeppelin flour", "bread.md", query="other")
     with opened(root, **ON) as memory:
-        memory.maintain()
-        told = memory.learned()
+        memory.lifecycle.maintain()
+        told = memory.triggers.learned()
         zeppelin = next(one for one in told.phrases if (one.key, one.phrase) == ("boats.md", "zeppelin"))
         assert [(by.query, by.rank, by.outcome) for by in zeppelin.taught_by] == [
             ("q", 5, "learned"), ("again", 1, "reinforced"),
         ]  # fmt: skip
         assert (told.learns, told.pairs, told.texts) == (True, 203, True)
         assert [row.key for row in memory.search("zeppelin").results][:2] != []
-        assert [(one.key, one.phrase) for one in memory.unlearn("boats.md", "Zeppelin")] == [("boats.md", "zeppelin")]
-        assert {one.key for one in memory.unlearn()} == {"boats.md", "bread.md"}
-        assert memory.learned().phrases == ()
+        assert [(one.key, one.phrase) for one in memory.triggers.forget("boats.md", "Zeppelin")] == [
+            ("boats.md", "zeppelin")
+        ]
+        assert {one.key for one in memory.triggers.forget()} == {"boats.md", "bread.md"}
+        assert memory.triggers.learned().phrases == ()
     assert answers(root, "zeppelin", **ON) == answers(root, "zeppelin")
     select(root, "zeppelin docking", "boats.md", query="once more", ago=30.0)
     with Database.open(root / "memory.db") as database, database.write() as txn:
@@ -151,18 +153,18 @@ def test_each_pair_is_seen_once_in_batches_and_a_spoilt_file_of_uses_breaks_no_o
     for number in range(120):
         select(root, "zeppelin docking", "boats.md", query=f"q{number}")
     with opened(root) as memory:
-        found = {done.job: (done.state, done.count) for done in memory.maintain(dry_run=True).jobs}
+        found = {done.job: (done.state, done.count) for done in memory.lifecycle.maintain(dry_run=True).jobs}
         assert found["learning"] == ("waiting", 120)
-        found = {done.job: (done.state, done.count) for done in memory.maintain().jobs}
+        found = {done.job: (done.state, done.count) for done in memory.lifecycle.maintain().jobs}
         assert found["learning"] == ("ran", 120)
-        assert memory.learned().pairs == 120
-        assert memory.learned().phrases == ()  # 80 more, and a week
+        assert memory.triggers.learned().pairs == 120
+        assert memory.triggers.learned().phrases == ()  # 80 more, and a week
     with Database.open(root / "memory.db") as database, database.write() as txn:
         txn.connection.execute("DELETE FROM job_runs")
     for file in root.glob("memory.evaluation.db*"):
         file.unlink()
     evaluation_file(root / "memory.db").write_bytes(b"no database, and long enough to be one\n" * 200)
     with opened(root) as memory:
-        states = {done.job: done.state for done in memory.maintain().jobs}
+        states = {done.job: done.state for done in memory.lifecycle.maintain().jobs}
     assert states.pop("learning") == "failed"
     assert set(states.values()) == {"ran"}

@@ -49,7 +49,7 @@ def memory(root: Path) -> Iterator[Memory]:
 def ask(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> SearchResult:
     """Asks, and lets the session know what was served, as every door does."""
     result = memory.search("rank fusion", session=session, limit=limit, now=now, deadline_ms=None)
-    assert memory.served(result) == ""
+    assert memory.feedback.delivered(result) == ""
     return result
 
 
@@ -59,7 +59,7 @@ def keys(memory: Memory, session: str, limit: int = 2, now: float = NOW) -> list
 
 
 def evidence(memory: Memory) -> int:
-    count = memory.database.reader().execute("SELECT count(*) FROM session_sent").get
+    count = memory.session.database.reader().execute("SELECT count(*) FROM session_sent").get
     return int(count)
 
 
@@ -79,7 +79,7 @@ def test_a_session_is_sent_no_text_twice_and_other_sessions_are(memory: Memory) 
 @pytest.mark.requirement("A2")
 def test_what_was_cut_off_before_it_reached_the_caller_is_served_again(memory: Memory) -> None:
     result = memory.search("rank fusion", session="s", limit=3, now=NOW, deadline_ms=None)
-    memory.served(result.as_shown([result.results[0].snippet, result.results[1].snippet[:9]]), 2)
+    memory.feedback.delivered(result.as_shown([result.results[0].snippet, result.results[1].snippet[:9]]), 2)
     assert keys(memory, "s", 3) == ["0.md*", "1.md", "2.md"]
 
 
@@ -93,7 +93,7 @@ def test_other_words_of_a_passage_and_other_passages_are_no_repeats(memory: Memo
 
     def asked(words: str, **more: Any) -> ResultRow:
         result = memory.search(words, session="s", now=NOW, deadline_ms=None, **{"snippet": 200, **more})
-        memory.served(result)
+        memory.feedback.delivered(result)
         return next(row for row in result.results if row.key == "long.md")
 
     assert not asked("zebrafish glow").repeated
@@ -110,8 +110,8 @@ def test_other_words_of_a_passage_and_other_passages_are_no_repeats(memory: Memo
 
 @pytest.mark.requirement("A2")
 def test_a_memory_read_by_its_key_was_sent_as_far_as_it_was_shown(memory: Memory) -> None:
-    memory.was_read(replace(memory.read("0.md"), text="# Rank"), session="s")
-    memory.was_read(memory.read("1.md"), session="s")
+    memory.feedback.opened(replace(memory.documents.read("0.md"), text="# Rank"), session="s")
+    memory.feedback.opened(memory.documents.read("1.md"), session="s")
     now = time.time()
     assert keys(memory, "s", now=now + 1) == ["0.md", "1.md*"]
 
@@ -136,9 +136,9 @@ def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(me
     assert keys(memory, "") == keys(memory, "") == ["0.md", "1.md"]
     plain = memory.using(str(root / "plain.yaml"))
     assert keys(plain, "s") == keys(plain, "s") == ["0.md", "1.md"]
-    memory.plan("rank fusion")
+    memory.explain.plan("rank fusion")
     assert ask(memory, "s", limit=1).results
-    memory.health()
+    memory.status()
     assert evidence(memory) == 1
 
 
@@ -154,7 +154,7 @@ def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory)
     holding, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with memory.database.write():
+        with memory.session.database.write():
             holding.set()
             done.wait(60)
 
@@ -163,7 +163,7 @@ def test_an_answer_that_cannot_be_noted_is_served_with_a_warning(memory: Memory)
     holding.wait(60)
     try:
         result = memory.search("rank fusion", session="s", limit=2, now=NOW, deadline_ms=None)
-        warning = memory.served(result)
+        warning = memory.feedback.delivered(result)
     finally:
         done.set()
         writer.join()
@@ -195,6 +195,6 @@ def test_sections_of_one_memory_are_handed_out_one_after_the_other(root: Path) -
         found = []
         for anchor in ("alpha", "beta"):
             result = memory.search("rank fusion", session="s", anchors=[anchor], now=NOW, deadline_ms=None)
-            memory.served(result)
+            memory.feedback.delivered(result)
             found.append([row.key for row in result.results])
     assert ["plan.md" in keys for keys in found] == [True, True]

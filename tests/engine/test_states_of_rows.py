@@ -18,10 +18,10 @@ THRESHOLDS = {"state_filter.hot": "0.41", "state_filter.warm": "0.4", "state_fil
 
 def states(root: Path, pipeline: str = "default", overrides: dict[str, str] | None = None) -> dict[str, str]:
     with Memory.open(root / "m.db", pipeline, root=root, environ={}, overrides=overrides) as memory:
-        if not memory.stats().memories:
+        if not memory.inventory.stats().memories:
             memory.index([root])
             ids = {key: memory.get(key).id for key in ("fresh.md", "aged.md", "old.md")}
-            with memory.database.write() as txn:
+            with memory.session.database.write() as txn:
                 for event in ("last_accessed", "last_review"):
                     ages = {"fresh.md": 1.0, "aged.md": 20.0, "old.md": 200.0}
                     set_attribute(txn, event, {ids[key]: NOW - age * DAY for key, age in ages.items()})

@@ -90,7 +90,7 @@ def answers(root: Path) -> list[Any]:
 
 def told_by(memory: Memory) -> tuple[str, str]:
     """What the check of the segment says, and what is to be done."""
-    (found,) = (check for check in memory.health().checks if check.name == "segment")
+    (found,) = (check for check in memory.status().checks if check.name == "segment")
     assert found.ok
     return found.detail, found.hint
 
@@ -111,8 +111,8 @@ def waited_for(what: Callable[[], Any]) -> Any:
 
 def trusted(memory: Memory) -> str:
     """The name of the file that the store trusts, if that is usable."""
-    with memory.database.snapshot_read() as connection:
-        held = shelf.segment_status(connection, memory.database.path)
+    with memory.session.database.snapshot_read() as connection:
+        held = shelf.segment_status(connection, memory.session.database.path)
     return held.vouched.name if held.vouched and held.segment and not held.behind else ""
 
 
@@ -135,7 +135,7 @@ def test_a_thread_writes_it_where_a_process_lives_long(root: Path, monkeypatch: 
     shutil.rmtree(folder(root))
     with opened(root) as memory:
         before = memory.search("quokka", now=NOW)
-        memory.keep_segment()
+        memory.lifecycle.keep_segment()
         waited_for(lambda: trusted(memory))
 
         assert [row.score for row in memory.search("quokka", now=NOW).results] == [r.score for r in before.results]
@@ -158,10 +158,10 @@ def test_what_is_saved_makes_it_due(root: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(shelf, "most_behind", lambda memories: 0)
     with opened(root) as memory:
-        memory.keep_segment()
+        memory.lifecycle.keep_segment()
         first = waited_for(lambda: trusted(memory))
         written(root, range(1), "drink")
-        memory.save_file(root / "notes" / "000.md", force=True)
+        memory.documents.save(root / "notes" / "000.md", force=True)
 
         waited_for(lambda: trusted(memory) not in ("", first))
         assert memory.search("drink").results[0].key == "notes/000.md"
@@ -175,7 +175,7 @@ def test_it_is_not_begun_while_a_search_is_served_and_ends_with_the_store(
     shutil.rmtree(folder(root))
     with opened(root) as memory:
         with SERVING.serving():
-            memory.keep_segment()
+            memory.lifecycle.keep_segment()
             sleep(0.3)
             assert not folder(root).exists()
         waited_for(lambda: trusted(memory))
@@ -188,7 +188,7 @@ def test_the_end_does_not_wait_for_a_quiet_moment(root: Path, monkeypatch: pytes
         memory.search("quokka")
         with SERVING.serving():
             pass
-        memory.keep_segment()
+        memory.lifecycle.keep_segment()
         assert "upkeep" in [thread.name for thread in enumerate_threads()]
         began = monotonic()
     assert "upkeep" not in [thread.name for thread in enumerate_threads()]
@@ -200,20 +200,22 @@ def test_a_state_that_others_overtook_is_read_again(root: Path, monkeypatch: pyt
     overtaken: list[Any] = []
     with opened(root) as memory:
         memory.search("quokka")
-        before = memory._open.read_model.current()
+        before = memory.session.opened.read_model.current()
 
         def load(*arguments: Any) -> Snapshot:
             found = original(*arguments)
             if not overtaken:
                 written(root, range(1), "adore")
                 with ThreadPoolExecutor(1) as other:
-                    overtaken.append(other.submit(memory.save_file, root / "notes" / "000.md", force=True).result())
+                    overtaken.append(
+                        other.submit(memory.documents.save, root / "notes" / "000.md", force=True).result()
+                    )
                     other.submit(memory.search, "adore").result()
             return found
 
         monkeypatch.setattr(Snapshot, "load", load)
-        assert memory._open.renew()
-        after = memory._open.read_model.current()
+        assert memory.session.opened.renew()
+        after = memory.session.opened.read_model.current()
         assert after.sequence > before.sequence
         assert memory.search("adore").results[0].key == "notes/000.md"
     assert overtaken
@@ -224,9 +226,9 @@ def test_what_is_forgotten_leaves_the_file(root: Path) -> None:
     (root / "secret" / "one.md").write_text("# Zyzzyva\n\nA zyzzyva is a weevil.\n", encoding="utf-8")
     with opened(root) as memory:
         memory.index(root / "secret")
-        memory.write_segment()
+        memory.lifecycle.write_segment()
         before = segment_of(store(root))
-        memory.forget(root / "secret")
+        memory.documents.forget(root / "secret")
 
         assert segment_of(store(root)) != before
         assert b"zyzzyva" not in segment_of(store(root)).read_bytes()
@@ -234,7 +236,7 @@ def test_what_is_forgotten_leaves_the_file(root: Path) -> None:
 
 def test_none_stays_where_few_memories_are_left(root: Path) -> None:
     with opened(root) as memory:
-        memory.forget(root / "notes")
+        memory.documents.forget(root / "notes")
 
         assert [file.name for file in folder(root).iterdir()] == [".gitignore"]
     assert told(root) == ("0 memories need none", "")
@@ -249,7 +251,7 @@ def test_what_keeps_a_segment_from_being_written_stops_no_index_run(root: Path) 
         assert report.created == [f"notes/{COUNT:03}.md"]
         assert [problem.code for problem in report.problems] == ["E029"]
         with pytest.raises(SpeckitError, match="E029"):
-            memory.write_segment()
+            memory.lifecycle.write_segment()
     detail, hint = told(root)
     assert detail.count("is not a folder") == 1
     assert "E029 blocked" in detail
@@ -273,7 +275,7 @@ def test_a_thread_that_cannot_write_says_so_once_and_answers_go_on(
 
     monkeypatch.setattr(upkeep_thread, "write", write)
     with opened(root) as memory:
-        memory.keep_segment()
+        memory.lifecycle.keep_segment()
         waited_for(lambda: len(tried) > 3)
         assert memory.search("quokka").results
         folder(root).unlink()
@@ -317,7 +319,7 @@ def swapped(root: Path) -> None:
     written(written_root, range(10), "avoid")
     with opened(other) as memory:
         memory.index(other / "notes")
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     mine, theirs = segment_of(store(root)), segment_of(store(other))
     overwrite(mine, theirs.read_bytes())
 
@@ -371,7 +373,7 @@ def test_a_restored_backup_that_goes_its_own_way_is_answered_from_what_it_holds(
     written(root, range(10), "avoid")
     with opened(root) as memory:
         memory.index(root / "notes")
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     kept = Path(shutil.copytree(folder(root), root / "kept"))
     for end in ("", "-wal", "-shm"):
         store(root).with_name(f"memory.db{end}").unlink(missing_ok=True)

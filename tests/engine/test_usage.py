@@ -44,9 +44,9 @@ def test_what_reached_a_reader_counts_as_used_and_what_was_cut_off_does_not(root
     unused: Counted = {f"{number}.md": (0, None) for number in range(3)}
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
         first = memory.search("rank fusion", now=NOW)
-        memory.served(memory.search("rank fusion", now=NOW - 60), 1)
-        memory.served(first, 2)
-        memory.plan("rank fusion")
+        memory.feedback.delivered(memory.search("rank fusion", now=NOW - 60), 1)
+        memory.feedback.delivered(first, 2)
+        memory.explain.plan("rank fusion")
         memory.search("rank fusion", now=NOW + 60)
         assert counted(root) == unused  # no answer waits for that
 
@@ -59,13 +59,13 @@ def test_uses_that_a_busy_store_did_not_take_are_written_later(
     root: Path, memory: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "speckit_memory")
-    memory.served(memory.search("rank fusion", limit=1, now=NOW))
-    usage = memory._open.usage
+    memory.feedback.delivered(memory.search("rank fusion", limit=1, now=NOW))
+    usage = memory.session.opened.usage
     with Database.open(root / "memory.db") as other, other.write():
         usage.write()
     [told] = caplog.messages
     assert told.startswith("uses of 1 memories are written later: ")
-    memory.served(memory.search("rank fusion", limit=1, now=NOW + 1))
+    memory.feedback.delivered(memory.search("rank fusion", limit=1, now=NOW + 1))
     usage.write()
 
     assert sorted(times for times, _ in counted(root).values()) == [0, 0, 2]
@@ -82,7 +82,7 @@ def test_the_last_uses_of_a_process_wait_for_who_is_writing(root: Path) -> None:
         given_up.set()
 
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
-        memory.served(memory.search("rank fusion", now=NOW))
+        memory.feedback.delivered(memory.search("rank fusion", now=NOW))
         writer = Thread(target=write_for_a_while)
         writer.start()
         assert begun.wait(60)
@@ -93,7 +93,7 @@ def test_the_last_uses_of_a_process_wait_for_who_is_writing(root: Path) -> None:
 
 @pytest.mark.requirement("F6")
 def test_uses_are_written_without_being_asked_and_seen_by_the_next_question(memory: Memory) -> None:
-    usage = Usage(memory.database, seconds=0.0)
+    usage = Usage(memory.session.database, seconds=0.0)
     (row,) = memory.search("rank fusion", limit=1, now=NOW).results
     usage.note([row.id, 999], NOW)
 
@@ -101,15 +101,15 @@ def test_uses_are_written_without_being_asked_and_seen_by_the_next_question(memo
     while not memory.get(row.id).access_count:
         assert monotonic() < patience, "nothing was written"
     usage.close()  # waits until the thread that wrote them has left the store
-    ids = memory.store().attributes.of_tier("normal")
-    assert sorted(memory.store().attributes.number("access_count", ids).tolist()) == [0.0, 0.0, 1.0]
+    ids = memory.session.view().attributes.of_tier("normal")
+    assert sorted(memory.session.view().attributes.number("access_count", ids).tolist()) == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.requirement("F6")
 def test_uses_never_change_what_a_question_finds_in_the_shipped_pipeline(memory: Memory) -> None:
     before = memory.search("rank fusion", now=NOW)
-    memory.served(before, 2)
-    memory._open.usage.write()
+    memory.feedback.delivered(before, 2)
+    memory.session.opened.usage.write()
     after = memory.search("rank fusion", now=NOW)
 
     assert [(row.key, row.score, row.steps) for row in after.results] == [

@@ -28,9 +28,9 @@ def found(memory: Memory) -> list[str]:
 
 def test_another_pipeline_shares_the_store_and_the_models(memory: Memory) -> None:
     with memory.using("bm25") as other:
-        assert (other.pipeline.name, memory.pipeline.name) == ("bm25", "default")
-        assert other.database is memory.database
-        assert other.embedder is memory.embedder
+        assert (other.pipelines.current.name, memory.pipelines.current.name) == ("bm25", "default")
+        assert other.session.database is memory.session.database
+        assert other.models.embedder is memory.models.embedder
         assert found(other) == ["gateway.md"]
 
 
@@ -43,7 +43,7 @@ def test_closing_one_closes_neither_the_other_nor_the_store(memory: Memory, firs
     closed.close()
 
     assert found(left) == ["gateway.md"]
-    database = left.database
+    database = left.session.database
     left.close()
     with pytest.raises(StoreClosedError):
         database.reader()
@@ -55,9 +55,10 @@ def test_what_is_closed_says_so_whatever_it_is_asked(memory: Memory, tmp_path: P
     other.close()
 
     for use in (
-        lambda: other.search(QUERY), lambda: other.plan(QUERY), lambda: other.get("gateway.md"),
-        lambda: other.index(tmp_path), lambda: other.explain(result, "gateway.md"), lambda: other.served(result),
-        lambda: other.using("vector"), other.health, other.stats, other.store,
+        lambda: other.search(QUERY), lambda: other.explain.plan(QUERY), lambda: other.get("gateway.md"),
+        lambda: other.index(tmp_path), lambda: other.explain.row(result, "gateway.md"),
+        lambda: other.feedback.delivered(result),
+        lambda: other.using("vector"), other.status, other.inventory.stats, other.session.view,
     ):  # fmt: skip
         with pytest.raises(StoreClosedError, match=r"^E027 this Memory of .*m\.db has been closed$"):
             use()
@@ -67,16 +68,19 @@ def test_what_is_closed_says_so_whatever_it_is_asked(memory: Memory, tmp_path: P
 def test_they_nest_and_each_keeps_its_own_settings(memory: Memory) -> None:
     with memory.using("bm25", {"bm25.limit": "7"}) as one, one.using("vector") as two:
         one.close()
-        assert two.pipeline.name == "vector"
+        assert two.pipelines.current.name == "vector"
         assert found(two) == ["gateway.md"]
-    assert [memory.settings.pipeline, one.settings.pipeline, two.settings.pipeline][1:] == ["bm25", "vector"]
+    assert [memory.session.settings.pipeline, one.session.settings.pipeline, two.session.settings.pipeline][1:] == [
+        "bm25",
+        "vector",
+    ]
     assert found(memory) == ["gateway.md"]
 
 
 def test_a_pipeline_that_is_wrong_takes_no_share_of_the_store(memory: Memory) -> None:
     with pytest.raises(ConfigurationError):
         memory.using("no-such-pipeline")
-    database = memory.database
+    database = memory.session.database
     memory.close()
 
     with pytest.raises(StoreClosedError):

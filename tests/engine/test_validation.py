@@ -36,7 +36,7 @@ def opened(root: Path, *flags: str) -> Iterator[Memory]:
 def evidence(memory: Memory, step: str) -> dict[str, float]:
     """What the step gives each memory in the answer to the same question at the same time."""
     result = memory.search("rank fusion", now=NOW, deadline_ms=None)
-    explained = [memory.explain(result, row.id) for row in result.results]
+    explained = [memory.explain.row(result, row.id) for row in result.results]
     return {each.key: one.parts[step] for each in explained for one in each.steps if one.step == step}
 
 
@@ -46,7 +46,7 @@ def scores(memory: Memory) -> dict[str, float]:
 
 def judge(memory: Memory, *judgements: bool) -> None:
     for useful in judgements:
-        memory.validate(JUDGED, useful=useful)
+        memory.learning.validate(JUDGED, useful=useful)
 
 
 @pytest.mark.requirement("F17", "F18")
@@ -94,7 +94,7 @@ def test_a_promoted_memory_counts_as_critical_and_stays_so_when_its_file_changes
         judge(memory, *[True] * 5)
         assert evidence(memory, "importance") == {BEST: 1.0, JUDGED: 1.0, LAST: 1.0}
         pattern = evidence(memory, "composite")[JUDGED]
-        assert memory.promote(JUDGED).tier == "critical"
+        assert memory.learning.promote(JUDGED).tier == "critical"
         assert evidence(memory, "importance") == {BEST: 1.0, JUDGED: 2.0, LAST: 1.0}
         assert evidence(memory, "composite")[JUDGED] > pattern
 
@@ -116,4 +116,4 @@ def test_promotion_without_trust_is_refused(root: Path) -> None:
     with opened(root) as memory:
         judge(memory, True)
         with refused("E082", match="and 1 of 5 validations"):
-            memory.promote(memory.get(JUDGED).id)
+            memory.learning.promote(memory.get(JUDGED).id)

@@ -42,7 +42,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(55)
     with opened(root, "1") as memory:
         memory.index_documents([Source(f"{FOLDERS[n % 2]}/{n:03}.md", text(rng)) for n in range(COUNT)])
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     return root
 
 
@@ -81,7 +81,7 @@ def found(memory: Memory, question: str, limit: int = 50, folder: str = "") -> d
 
 
 def told(memory: Memory) -> tuple[str, str]:
-    (check,) = (check for check in memory.health().checks if check.name == "vectors")
+    (check,) = (check for check in memory.status().checks if check.name == "vectors")
     assert check.ok
     return check.detail, check.hint
 
@@ -113,7 +113,7 @@ def test_what_was_saved_and_forgotten_since_is_answered_as_it_is_now(
     rng = np.random.default_rng(3)
     with opened(tmp_path, "1") as memory:
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(COUNT)])
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     with opened(tmp_path, "1") as memory:
         nearest = next(iter(found(memory, "harbour storm ship", 1)))
         replaced = Source(nearest, "An orbit of the planet.\n")
@@ -138,7 +138,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
     rng = np.random.default_rng(3)
     with opened(tmp_path, "off") as memory:
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(120)])
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     (segment,) = (tmp_path / "memory.db.segments").glob("*.seg")
     assert "vector.lists" not in Container(segment)
     with opened(tmp_path, "1") as memory:
@@ -150,7 +150,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
             detail, hint = told(memory)
             assert detail == "all 120 vectors are compared, although there are many"
             assert INSTALL in hint
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     with opened(tmp_path, "1") as memory:
         assert told(memory)[0].startswith("an approximate index finds")
 
@@ -167,6 +167,6 @@ def test_without_the_library_all_is_compared_and_no_index_written(
     rng = np.random.default_rng(3)
     with opened(tmp_path, "1") as memory:
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(120)])
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     (segment,) = (tmp_path / "memory.db.segments").glob("*.seg")
     assert "vector.lists" not in Container(segment)

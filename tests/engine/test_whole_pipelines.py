@@ -37,9 +37,9 @@ def indexed(root: Path, keys: Sequence[str]) -> Project:
     write(root, NOW)
     opened = project(root, OPEN)
     for key in keys:
-        opened.save_file(root / key, force=True)  # one of them is a copy
+        opened.documents.save(root / key, force=True)  # one of them is a copy
     opened.index([root])  # counts near duplicates
-    opened._open.usage.write()  # later it would be among what is compared
+    opened.session.opened.usage.write()  # later it would be among what is compared
     live(opened, NOW)
     return opened
 
@@ -51,7 +51,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def run(pipeline: Pipeline, asked: Asked, memory: Project, *, strict: bool = True) -> Outcome:
-    store = memory.store()
+    store = memory.session.view()
     query = SearchRequest(text=asked.text, **asked.arguments).query(store, NOW, None)
     return Runner(pipeline, strict=strict).run(query, store)
 
@@ -66,7 +66,7 @@ def by_content(outcome: Outcome, memory: Project) -> tuple[dict[str, float], dic
     Of two copies that score the same, the answer shows the one with the lower id.
     """
     pool = outcome.pool
-    texts = memory.store().attributes.label("content_hash", pool.candidates.parents).tolist()
+    texts = memory.session.view().attributes.label("content_hash", pool.candidates.parents).tolist()
     scores, ranks = pool.score.tolist(), pool.candidates.rank.tolist()
     return dict(zip(texts, scores, strict=True)), dict(zip(texts, ranks, strict=True))
 
@@ -207,7 +207,7 @@ def test_answers_are_in_total_order_and_hold_every_memory_once(name: str, memory
     shown = rows(outcome)
     assert shown == sorted(shown, key=lambda row: (-row[1], row[0]))
     assert len({memory_id for memory_id, _ in shown}) == len(shown)
-    result = answer(outcome, memory.store(), (), 0)
+    result = answer(outcome, memory.session.view(), (), 0)
     assert [row.steps[-1][1] for row in result.results] == [score for _, score in shown]
 
 
@@ -235,7 +235,7 @@ def test_no_step_changes_what_it_is_not_entitled_to(name: str, memory: Project, 
         return run(prefix, asked, memory)
 
     first = after(0, 0, 0)
-    question = SearchRequest(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
+    question = SearchRequest(text=asked.text, **asked.arguments).query(memory.session.view(), NOW, None)
     assert question.planned(first.query.plan) == first.query  # understanding makes a plan and leaves the question
     before = first.pool
     for place, signal in enumerate(signals, start=1):
@@ -275,7 +275,7 @@ def test_questions_across_folders_are_answered_as_without_the_prefilter(text: st
 
     one, other = (run(pipeline, Asked(text, {}), memory) for pipeline in (whole, without))
 
-    folders = memory.store().attributes.label("folder", one.pool.candidates.parents)
+    folders = memory.session.view().attributes.label("folder", one.pool.candidates.parents)
     assert len(set(folders)) > 1
     assert rows(one) == rows(other)
     assert run(whole, Asked("quokka cache", {}), memory).query.plan.folders == ("docs/cache",)

@@ -27,13 +27,13 @@ def asked(workspace: Path) -> Path:
     config.parent.mkdir(exist_ok=True)
     config.write_text("evaluation: {keep_texts: never}\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
-        memory.served(memory.search("nothing of this is kept"))
+        memory.feedback.delivered(memory.search("nothing of this is kept"))
     config.unlink()
     with Memory.open(store, root=workspace, environ={}) as memory:
         for text in QUESTIONS[1:]:
-            memory.served(memory.search(text, limit=3))
+            memory.feedback.delivered(memory.search(text, limit=3))
         with memory.using("bm25") as other:
-            other.served(other.search(QUESTIONS[0]))
+            other.feedback.delivered(other.search(QUESTIONS[0]))
     return workspace
 
 
@@ -94,7 +94,7 @@ def test_without_texts_it_says_what_to_set(workspace: Path) -> None:
     (workspace / ".speckit").mkdir(exist_ok=True)
     (workspace / ".speckit" / "config.yaml").write_text("evaluation: {keep_texts: never}\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
-        memory.served(memory.search("rank fusion"))
+        memory.feedback.delivered(memory.search("rank fusion"))
     with pytest.raises(SpeckitError, match="holds 1 queries, all without texts") as raised:
         replay(log, store, "bm25")
     assert "evaluation: {keep_texts: 30}" in raised.value.problems[0].actions[0]

@@ -41,8 +41,8 @@ def test_the_command_reads_what_searches_left(workspace: Path) -> None:
     config.parent.mkdir(exist_ok=True)
     config.write_text("evaluation: {observe: 1}\n")
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.served(memory.search("rank fusion"))
-        expected = memory.pipeline.hash
+        memory.feedback.delivered(memory.search("rank fusion"))
+        expected = memory.pipelines.current.hash
     [pipeline] = json.loads(call(workspace, ["eval", "scorings", "--json"]).ok().out)["pipelines"]
     assert (pipeline["hash"], pipeline["name"], pipeline["queries"]) == (expected, "default", 1)
     assert pipeline["steps"][0]["moved_scores"] is None

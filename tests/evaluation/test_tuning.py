@@ -170,11 +170,11 @@ def test_what_a_step_answered_is_looked_up_while_its_parameters_stay(tmp_path: P
     known = StepCache()
     with Memory.open(tmp_path / "m.db", str(file), root=tmp_path, environ={}) as memory:
         memory.index_documents([Source(key="a", text="kumquat pie", title="Pies")])
-        store = memory.store()
+        store = memory.session.view()
         query = SearchRequest(text="kumquat").query(store, NOW, None)
 
         def hits(**overridden: str) -> list[object]:
-            built = memory.using(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipeline
+            built = memory.using(str(file), {f"{k}.limit": v for k, v in overridden.items()}).pipelines.current
             channels = known.caching(built).candidates.channels
             return [step.component.search(query, 20, store) for step in channels]
 

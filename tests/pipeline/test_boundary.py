@@ -31,7 +31,7 @@ PASSAGES = PLAIN.replace("{use: bm25}", "{use: bm25, level: chunk, passage: 1.0}
 
 
 def run(pipeline: Pipeline, memory: Memory, text: str = TEXT, *, strict: bool = False, **arguments: Any) -> Outcome:
-    store = memory.store()
+    store = memory.session.view()
     return Runner(pipeline, strict=strict).run(SearchRequest(text=text, **arguments).query(store, NOW, None), store)
 
 

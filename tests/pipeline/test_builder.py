@@ -48,7 +48,7 @@ def test_whatever_changes_what_runs_changes_the_hash(tmp_path: Path, before: str
 def test_an_opened_store_obeys_the_flags_of_its_environment(tmp_path: Path) -> None:
     def steps(**environ: str) -> list[str]:
         with Memory.open(tmp_path / "m.db", "catalogue", root=tmp_path, environ=environ) as memory:
-            return [step.use for step in (*memory.pipeline.rerank, *memory.pipeline.fusion.signals)]
+            return [step.use for step in (*memory.pipelines.current.rerank, *memory.pipelines.current.fusion.signals)]
 
     closed, opened = steps(), steps(SPECKIT_LATE_INTERACTION="true", SPECKIT_RECENCY_BOOST="true")
 

@@ -86,7 +86,7 @@ def test_a_phrase_of_three_words_is_a_run_in_one_text_and_no_sum_of_pairs(tmp_pa
         "split": ("list", "rank fusion"),
     }
     with opened(tmp_path, texts) as memory:
-        assert memories_with_phrase("list rank fusion", memory.store()).tolist() == [memory.get("run").id]
+        assert memories_with_phrase("list rank fusion", memory.session.view()).tolist() == [memory.get("run").id]
 
 
 def test_what_cannot_be_honoured_is_said_and_does_not_bind(memory: Memory) -> None:
@@ -116,7 +116,7 @@ def test_the_answer_names_what_was_required_and_left_out_and_shows_no_marks(memo
 
 
 def test_a_dry_run_tells_the_same(memory: Memory) -> None:
-    plan = memory.plan('"rank fusion" "zebra crossing" -rsf').as_json()
+    plan = memory.explain.plan('"rank fusion" "zebra crossing" -rsf').as_json()
 
     assert (plan["plan"]["required"], plan["plan"]["excluded"]) == (["rank fusion", "zebra crossing"], ["rsf"])
     assert plan["plan"]["warnings"] == [
@@ -181,8 +181,8 @@ def test_rules_of_the_house_come_whatever_is_quoted_or_left_out(tmp_path: Path) 
 def test_why_not_names_the_demand(memory: Memory) -> None:
     result = memory.search('"rank fusion" -rsf')
 
-    assert memory.why_not(result, "b").endswith('it holds "rsf", which the query leaves out.')
-    assert memory.why_not(result, "c").endswith('it does not hold "rank fusion".')
+    assert memory.explain.why_not(result, "b").endswith('it holds "rsf", which the query leaves out.')
+    assert memory.explain.why_not(result, "c").endswith('it does not hold "rank fusion".')
 
 
 WORDS = st.sampled_from(["rank", "fusion", "list", "score", "the", "of", "SQLite", "user_id", "store", "REQ-006"])
@@ -203,7 +203,7 @@ def sentences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 @given(words=st.lists(WORDS, min_size=2, max_size=4))
 def test_a_phrase_is_held_by_what_has_its_tokens_in_a_row(sentences: Memory, words: list[str]) -> None:
-    store, analyse = sentences.store(), sentences.analyser.tokens
+    store, analyse = sentences.session.view(), sentences.models.analyser.tokens
     run = analyse(f"{' '.join(words)} 0")[:-1]
     held = {
         record.id

@@ -47,7 +47,7 @@ def problems(tmp_path: Path, content: str) -> list[tuple[int, int, str]]:
 def run(tmp_path: Path, content: str, memory: Memory, query: str = TEXTS[0]) -> Outcome:
     file = write_file(tmp_path / "p.yaml", content)
     pipeline = build(str(file), registered(), {})
-    store = memory.store()
+    store = memory.session.view()
     return Runner(pipeline, strict=True).run(SearchRequest(text=query, limit=100).query(store, NOW, None), store)
 
 
@@ -146,7 +146,7 @@ def test_scores_outside_the_declared_scale_are_an_error(memory: Memory, tmp_path
 
     for scale, fails in ((Scale.UNIT, True), (Scale.BOOST, False)):
         pipeline = attacked(tmp_path, Role.FUSER, component(Role.FUSER, loud, gives=scale))
-        store = memory.store()
+        store = memory.session.view()
         query = SearchRequest(text=TEXTS[0]).query(store, NOW, None)
         if fails:
             with pytest.raises(SpeckitError, match=r"scores from 1\.6 to 1\.6; accepted on the scale unit: 0 to 1"):
@@ -212,7 +212,7 @@ def test_what_is_accepted_runs_on_its_scales_and_what_is_refused_has_a_place(
     optional = [step.id for step in (*pipeline.fusion.signals, *pipeline.rerank) if step.optional]
     some = st.lists(st.sampled_from(optional), unique=True) if optional else st.just([])
     pipeline = lacking(pipeline, data.draw(st.sampled_from([[], optional]) | some))
-    store = memory.store()
+    store = memory.session.view()
 
     outcome = Runner(pipeline, strict=True).run(SearchRequest(text=query, limit=100).query(store, NOW, None), store)
 

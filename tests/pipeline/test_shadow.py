@@ -120,7 +120,7 @@ def said(run: ShadowRun | Outcome) -> Any:
 
 
 def asked_of(memory: Memory, asked: Asked) -> Query:
-    return SearchRequest(text=asked.text, **asked.arguments).query(memory.store(), NOW, None)
+    return SearchRequest(text=asked.text, **asked.arguments).query(memory.session.view(), NOW, None)
 
 
 def beside(control: Pipeline, query: Query, store: Store) -> ShadowRequest:
@@ -145,15 +145,15 @@ def test_an_answer_with_shared_steps_is_the_answer_without(memory: Memory, data:
     }  # fmt: skip
     calls: Counter[str] = Counter()
     ours, theirs = (counted(whole, calls, failing) for whole in (control, variant))
-    with memory.database.snapshot_read():
-        before = beside(ours, question, memory.store())
+    with memory.session.database.snapshot_read():
+        before = beside(ours, question, memory.session.view())
         by_control = calls.copy()
         calls.clear()
-        shared = before.run(Runner(theirs), memory.store())
+        shared = before.run(Runner(theirs), memory.session.view())
         again = calls.copy()
         calls.clear()
         try:
-            alone = said(Runner(theirs).run(question, memory.store()))
+            alone = said(Runner(theirs).run(question, memory.session.view()))
         except SpeckitError:
             alone = None
 
@@ -179,11 +179,11 @@ def test_the_same_pipeline_beside_itself_asks_no_component_again(memory: Memory,
     calls: Counter[str] = Counter()
     whole = counted(build(base, registry(), {}), calls, {})
     for asked in QUESTIONS:
-        with memory.database.snapshot_read():
-            before = beside(whole, asked_of(memory, asked), memory.store())
+        with memory.session.database.snapshot_read():
+            before = beside(whole, asked_of(memory, asked), memory.session.view())
             calls.clear()
 
-            run = before.run(Runner(whole), memory.store())
+            run = before.run(Runner(whole), memory.session.view())
 
         assert not calls
         assert all(record.shared for record in run.steps)
@@ -200,11 +200,11 @@ def test_a_channel_more_leaves_the_answers_of_the_others(memory: Memory) -> None
         for one in (without(whole, "degree", forgotten=True), whole)
     )
     for control, variant in ((fewer, more), (more, fewer)):
-        with memory.database.snapshot_read():
-            before = beside(control, asked_of(memory, QUESTIONS[2]), memory.store())
+        with memory.session.database.snapshot_read():
+            before = beside(control, asked_of(memory, QUESTIONS[2]), memory.session.view())
             calls.clear()
 
-            run = before.run(Runner(variant), memory.store())
+            run = before.run(Runner(variant), memory.session.view())
 
         channels = {channel.id for channel in variant.candidates.channels}
         assert {name for name in calls if name in channels} <= {"degree"}

@@ -40,31 +40,31 @@ with Memory.open(create=False) as memory:
     for line in sys.stdin:
         operation, *arguments = json.loads(line)
         if operation == "link":
-            memory.link([tuple(arguments)])
+            memory.graph.add_edges([tuple(arguments)])
         elif operation == "update":
-            memory.update(arguments[0], **arguments[1])
+            memory.documents.update(arguments[0], **arguments[1])
         elif operation == "validate":
-            memory.validate(arguments[0], useful=arguments[1])
+            memory.learning.validate(arguments[0], useful=arguments[1])
         elif operation == "write":
-            memory.write(arguments[1], path=arguments[0], force=True)
+            memory.documents.write(arguments[1], path=arguments[0], force=True)
         elif operation == "delete":
-            memory.delete(arguments[0], confirm=True)
+            memory.deletions.delete(arguments[0], confirm=True)
         elif operation == "delete, and take back":
-            memory.undelete(memory.delete(arguments[0], confirm=True).name)
+            memory.deletions.undelete(memory.deletions.delete(arguments[0], confirm=True).name)
         elif operation == "keep":
-            memory.checkpoint_create(arguments[0])
+            memory.checkpoints.create(arguments[0])
         elif operation == "restore":
-            memory.checkpoint_restore(arguments[0], replace=True)
+            memory.checkpoints.restore(arguments[0], replace=True)
         elif operation == "task":
-            memory.task_preflight(*arguments, knowledge=20, uncertainty=60, context=40)
+            memory.learning.preflight(*arguments, knowledge=20, uncertainty=60, context=40)
         elif operation == "teach":
             now = time.time()
             with memory.database.write() as txn:
                 selections.learn(txn, memory.get(arguments[0]).id, arguments[1], now, now + 86_400.0)
         elif operation == "unlearn":
-            memory.unlearn()
+            memory.triggers.forget()
         elif operation == "session":
-            memory.served(memory.search("rank fusion", session="elsewhere", dedup=False))
+            memory.feedback.delivered(memory.search("rank fusion", session="elsewhere", dedup=False))
         print("done", flush=True)
 """
 
@@ -76,8 +76,8 @@ def served(root: Path, *, kept: float = 60, pipeline: str | None = None) -> Work
         return Memory.open(root / "memory.db", pipeline, root=root, create=False)
 
     with opened(False) as memory:
-        memory.maintain()  # or a background job that is due would change the store at any moment
-        config = memory.settings
+        memory.lifecycle.maintain()  # or a background job that is due would change the store at any moment
+        config = memory.session.settings
     return Workspace(opened, config, cache_seconds=kept)
 
 
@@ -219,7 +219,7 @@ def test_what_is_given_again_is_what_would_be_made_now_whatever_other_processes_
                     else:
                         change(what, *how)
             if number % 37 == 36:
-                keeping.memory().write_notes()  # the uses that were counted until then
+                keeping.memory().feedback.write()  # the uses that were counted until then
             tool, arguments = drawn.choice(asked)
             if arguments.get("sessionId") or arguments.get("session_id"):
                 assert not was_kept(ask(tool, **arguments))
@@ -263,7 +263,7 @@ def test_what_is_given_again_was_of_use_once_more_and_is_noted_as_a_question_of_
         matched = [ask("memory_match_triggers", prompt="reciprocal rank fusion") for _ in range(2)]
         assert [was_kept(answer) for answer in answers] == [False, True, True, True]
         assert [was_kept(answer) for answer in matched] == [False, True]
-        memory.write_notes()
+        memory.feedback.write()
         assert memory.get("docs/fusion.md").access_count == before + 6
         with EvaluationDatabase.open(evaluation_file(workspace / "memory.db"), create=False) as database:
             assert database.counts()["queries"] == 4
@@ -317,8 +317,8 @@ def test_questions_that_were_answered_from_what_is_kept_are_replayed_too(workspa
     keeping = served(workspace, pipeline=str(workspace / "both.yaml"))
     with asking(keeping) as (ask,):
         assert [was_kept(ask("memory_search", query="rank fusion")) for _ in range(3)] == [False, True, True]
-        assert keeping.memory().finish_shadows()
-        assert [shadow.seen for shadow in keeping.memory().shadows] == [3]
+        assert keeping.memory().shadows.finish()
+        assert [shadow.seen for shadow in keeping.memory().shadows.list()] == [3]
 
 
 @pytest.mark.requirement("T25.kept")
@@ -355,13 +355,13 @@ def test_what_the_files_of_the_configuration_say_meanwhile_holds(workspace: Path
     file.parent.mkdir(exist_ok=True)
     keeping = served(workspace)
     with asking(keeping) as (ask,):
-        before = keeping.memory().pipeline.hash
+        before = keeping.memory().pipelines.current.hash
         kept = [ask("memory_search", query="rank fusion") for _ in range(2)]
         assert [was_kept(answer) for answer in kept] == [False, True]
         file.write_text("extends: bm25\n", encoding="utf-8")
         changed = ask("memory_search", query="rank fusion")
         assert not was_kept(changed)
-        assert keeping.memory().pipeline.hash != before
+        assert keeping.memory().pipelines.current.hash != before
         assert was_kept(ask("memory_search", query="rank fusion"))
         file.write_text("extends: no such\n", encoding="utf-8")
         broken = ask("memory_search", query="rank fusion")

@@ -291,7 +291,7 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
     def known(key: str) -> tuple[int, float, int]:
         with Memory.open(workspace / "memory.db", root=workspace, environ={}, shadows=False) as memory:
             found = memory.get(key)
-            return found.id, found.confidence, len(memory.link_history(key))
+            return found.id, found.confidence, len(memory.graph.history(key))
 
     for at, key in enumerate(("docs/fusion.md", "docs/tone.md")):
         call(workspace, ["links", "add", key, "supports", "docs/cjk.md", "--strength", f"0.{at + 4}"]).ok()
@@ -305,7 +305,7 @@ def test_a_memory_whose_file_was_renamed_since_is_set_back_where_it_lies(
         old.write_text("# Newcomer\n\nA zebra took the name.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.validate("docs/storage/ranks.md", useful=True)
+        memory.learning.validate("docs/storage/ranks.md", useful=True)
 
     restored = call(workspace, ["checkpoint", "restore", "first", *mode, "--json"]).ok()
     assert (restored.json["returned"], restored.json["set_back"]) == (0, 6)

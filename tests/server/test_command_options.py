@@ -24,6 +24,10 @@ import click
 import pytest
 
 from speckit_memory.engine import Memory
+from speckit_memory.engine.api.documents import DocumentService
+from speckit_memory.engine.api.feedback import FeedbackService
+from speckit_memory.engine.api.inventory import InventoryService
+from speckit_memory.engine.api.triggers import TriggerService
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
@@ -44,7 +48,10 @@ WORK = (
     "server.transport.stdio.serve_stdio", "server.transport.http.serve_http", "server.commands.demo._open",
 )  # fmt: skip
 """What long commands set going: its arguments are kept by its last name, and nothing is done."""
-NOTED = ("save_file", "update", "unlearn", "folders", "match_triggers", "was_read")
+NOTED: dict[str, type] = {
+    "save": DocumentService, "update": DocumentService, "forget": TriggerService, "match": TriggerService,
+    "folders": InventoryService, "opened": FeedbackService,
+}  # fmt: skip
 """Operations of the memory that are done and whose named arguments are kept."""
 VOLATILE = re.compile(
     r'\d{10}\.\d+|\d{4}-\d\d-\d\d[T ][\d:.+]+|"\w*(seconds|_ms|query_id)": [^,}]+|[\d.]+ ?(ms|s)\b|0x\w+|demo-\w+'
@@ -249,7 +256,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "help": ("list", {"names": E("search")}),
     "match": (SPOKEN, {
         "prompt": E("'no phrase'", show(lambda x: [row["key"] for row in x["results"]], ["docs/fusion.md"], [])),
-        "--limit": E("1", hand_on("match_triggers", "limit")),
+        "--limit": E("1", hand_on("match", "limit")),
         "--session": E("s", show(lambda x: "attention" in x["results"][0], False, True)),
         "--turn": E("9", lambda a, b: [x.json["attended"] for x in (a, b)] == [1, 1]
                     and 0 < b.json["results"][0]["attention"] < a.json["results"][0]["attention"] < 0.99,
@@ -261,7 +268,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "show": ("docs/tone.md --json", {
         "name": E("docs/fusion.md", tell("key")), "--section": E("Tone", tell("text")),
-        "--from-line": E("3", tell("text")), "--session": E("s", hand_on("was_read", "session")),
+        "--from-line": E("3", tell("text")), "--session": E("s", hand_on("opened", "session")),
     }),
     "save": ("docs/tone.md --json", {
         "file": E("docs/fusion.md", tell("key")),
@@ -274,7 +281,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--relates-to": E("docs/cjk.md", show(linked, [], [("supports", "docs/cjk.md")])),
         "--force": E("", end(2, 0), BROKEN), "--skip-preflight": E("", end(2, 0), BROKEN),
         "--dry-run": E("", show("outcome", "updated", "dry_run")),
-        "--session": E("s", hand_on("save_file", "session")),
+        "--session": E("s", hand_on("save", "session")),
         "--db": E("elsewhere/memory.db", end(0, 2), "docs/tone.md --dry-run"),
     }),
     "update": ("docs/fusion.md --weight 0.25 --json", {
@@ -328,8 +335,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     "links undo": ("1 --json", {"changes": E("2"), "--by": E("entities", line="--by manual --json")}),
     "links review": ("--json", {"--dismiss": E("99", end(0, 2))}),
     "learned forget": ("docs/tone.md --json", {
-        "name": E("docs/storage/wal.md", hand_on("unlearn", "name")),
-        "--phrase": E("zeppelin", hand_on("unlearn", "phrase")), "--all": E("", end(2, 0), ""),
+        "name": E("docs/storage/wal.md", hand_on("forget", "name")),
+        "--phrase": E("zeppelin", hand_on("forget", "phrase")), "--all": E("", end(2, 0), ""),
     }),
     "learned judgements": ("--json", {
         "--memory": E("docs/cjk.md", show(lambda x: [row["id"] for row in x["judgements"]], [2, 1], [2])),
@@ -507,19 +514,19 @@ def prepared(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_text(text, encoding="utf-8")
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.checkpoint_create("kept")
-        memory.checkpoint_create("storage", folder="docs/storage")
-        memory.checkpoint_create("foreign")
+        memory.checkpoints.create("kept")
+        memory.checkpoints.create("storage", folder="docs/storage")
+        memory.checkpoints.create("foreign")
         memory.index_documents([Source("later.md", "# Later\n\nThat came later.\n")])
-        memory.link([
+        memory.graph.add_edges([
             ("docs/tone.md", "caused", "docs/cjk.md", 0.9), ("docs/cjk.md", "supports", "docs/long.md", 0.8),
             ("docs/fusion.md", "enabled", "docs/storage/wal.md", 0.7),
         ])  # fmt: skip
-        memory.link([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
-        memory.validate("docs/long.md", useful=True, session="s1")
-        memory.validate("docs/cjk.md", useful=False, session="s2")
+        memory.graph.add_edges([("docs/fusion.md", "supports", "docs/cjk.md", 0.3)], "entities")
+        memory.learning.validate("docs/long.md", useful=True, session="s1")
+        memory.learning.validate("docs/cjk.md", useful=False, session="s2")
         for task, session in (("t1", ""), ("t2", ""), ("t3", "s")):
-            memory.task_preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
+            memory.learning.preflight("specs", task, knowledge=40, uncertainty=60, context=50, session=session)
     foreign = workspace / "memory.db.checkpoints" / "foreign.json"
     foreign.write_text(json.dumps(json.loads(foreign.read_text()) | {"store_id": "0" * 32}))
     with EvaluationDatabase.open(workspace / "memory.evaluation.db") as database:
@@ -545,9 +552,9 @@ def keep_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return keep
 
     def noted(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
-        def note(memory: Memory, *arguments: Any, **named: Any) -> Any:
+        def note(service: Any, *arguments: Any, **named: Any) -> Any:
             work[name] = named
-            return operation(memory, *arguments, **named)
+            return operation(service, *arguments, **named)
 
         return note
 
@@ -555,8 +562,8 @@ def keep_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(audit, lambda *given: nullcontext(given))
     for path in WORK:
         monkeypatch.setattr(f"speckit_memory.{path}", kept(path.rpartition(".")[2]))
-    for name in NOTED:
-        monkeypatch.setattr(Memory, name, noted(name, getattr(Memory, name)))
+    for name, service in NOTED.items():
+        monkeypatch.setattr(service, name, noted(name, getattr(service, name)))
     return work
 
 

@@ -88,5 +88,5 @@ def test_a_superseded_result_names_its_successor_that_was_not_found(folder: Path
 
 
 def stored_by_hand(folder: Path, statement: str) -> None:
-    with Memory.open(folder / "memory.db", root=folder, environ={}) as memory, memory.database.write() as txn:
+    with Memory.open(folder / "memory.db", root=folder, environ={}) as memory, memory.session.database.write() as txn:
         txn.connection.execute(statement)

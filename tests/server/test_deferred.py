@@ -32,7 +32,7 @@ def saved_without_vectors(root: Path, **environ: str) -> None:
     with Memory.open(root / "memory.db", root=root, environ=environ) as memory:
         for name, text in TEXTS.items():
             (root / name).write_text(text)
-            assert memory.save_file(root / name, defer_embedding=True, force=True).pending
+            assert memory.documents.save(root / name, defer_embedding=True, force=True).pending
 
 
 def maintained(
@@ -76,7 +76,7 @@ def test_maintenance_embeds_what_was_saved_without_vectors_as_an_index_run_would
     (workspace / "docs/limits.md").write_text(TEXTS["docs/limits.md"] + "\nThe bucket holds ten.\n")
     assert maintained(workspace)["state"] == "ran"
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.save_file(workspace / "docs/limits.md", defer_embedding=True, force=True)
+        memory.documents.save(workspace / "docs/limits.md", defer_embedding=True, force=True)
     assert maintained(workspace)["count"] == 1
     assert maintained(workspace)["state"] == "not due"
 
@@ -103,7 +103,10 @@ def test_no_text_goes_to_a_service_that_the_environment_does_not_name_and_a_fail
     workspace: Path,
 ) -> None:
     def failed_long_ago() -> None:
-        with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory, memory.database.write() as txn:
+        with (
+            Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory,
+            memory.session.database.write() as txn,
+        ):
             txn.connection.execute("UPDATE job_runs SET ended_at = ended_at - 600 WHERE job = 'vectors'")
 
     with embedding_service.running() as service:
@@ -155,7 +158,7 @@ def test_what_was_paid_for_is_asked_once_whoever_takes_over_or_whatever_fails_me
             "".join(f"## Part {n}\n\n{f'Step {n} is done. ' * 50}\n" for n in range(80))
         )
         with Memory.open(workspace / "memory.db", root=workspace, environ=named) as memory:
-            assert memory.save_file(workspace / "docs/steps.md", defer_embedding=True, force=True).pending
+            assert memory.documents.save(workspace / "docs/steps.md", defer_embedding=True, force=True).pending
         waiting = "SELECT count(*) FROM chunks WHERE vector = 'pending'"
         [(passages,)] = stored(workspace, waiting)
         service.always = well

@@ -42,7 +42,7 @@ def linked(root: Path) -> dict[frozenset[str], tuple[float, str]]:
     """The pairs that names link, with the strength and the evidence."""
     with Memory.open(root / "memory.db", root=root) as memory:
         names = {row.id: Path(row.key).stem for row in memory.list(limit=100)[0]}
-        found = memory.database.reader().execute(
+        found = memory.session.database.reader().execute(
             "SELECT source_id, target_id, strength, evidence, relation FROM causal_edges WHERE created_by = 'entities'"
         )
         edges = {}
@@ -91,9 +91,9 @@ def test_links_follow_the_texts_in_the_background_only_where_that_is_configured(
     (notes / "docs" / "barrier.md").unlink()
     assert call(notes, ["index", "docs"]).status == 0
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        with memory.database.write() as txn:
+        with memory.session.database.write() as txn:
             txn.connection.execute("DELETE FROM job_runs")  # its time has come
-        assert not memory.maintain().failed
+        assert not memory.lifecycle.maintain().failed
     assert linked(notes) == {
         frozenset(("gateway", "lunch")): (0.5, "both name tenant gateway"),
         frozenset(("gateway", "clocks")): (0.5, "both name ledger epoch"),
@@ -113,7 +113,7 @@ def test_what_was_linked_is_taken_out_and_brought_back_by_one_command(notes: Pat
 def test_a_link_that_a_person_took_away_stays_away_until_it_is_brought_back(notes: Path) -> None:
     assert call(notes, ["graph", "link"]).status == 0
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        [(edge,)] = memory.database.reader().execute(
+        [(edge,)] = memory.session.database.reader().execute(
             "SELECT id FROM causal_edges WHERE evidence = 'both name tenant gateway'"
         )
     assert call(notes, ["links", "remove", str(edge)]).status == 0
@@ -130,15 +130,15 @@ def test_nothing_is_linked_where_others_made_the_graph_dense(notes: Path) -> Non
     keys = [f"docs/{name}.md" for name in BODIES]
     pairs = [(one, "caused", other, 0.5) for one in keys for other in keys if one < other]
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        assert memory.link_names().added == 4
-        memory.link(pairs[:4])
-        found = memory.link_names()
+        assert memory.graph.link_names().added == 4
+        memory.graph.add_edges(pairs[:4])
+        found = memory.graph.link_names()
         assert (found.room, found.searched) == (1, 0)
-        assert memory.graph().makers == {"entities": 1, "manual": 4}
-        memory.link(pairs[4:5])
-        assert memory.link_names().room == 0
-        assert memory.graph().makers == {"manual": 5}
-        assert memory.graph().density.band == "dense"
+        assert memory.graph.report().makers == {"entities": 1, "manual": 4}
+        memory.graph.add_edges(pairs[4:5])
+        assert memory.graph.link_names().room == 0
+        assert memory.graph.report().makers == {"manual": 5}
+        assert memory.graph.report().density.band == "dense"
     ran = call(notes, ["graph", "link"])
     assert ran.out.endswith("0 links added, 0 removed; the graph is dense enough without links by name\n")
 

@@ -76,7 +76,7 @@ def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_proces
 
     assert ran.stderr.splitlines() == ([] if opened else ["nearest", "vectors"])
     with Memory.open(root / "unasked.db", root=root, environ={}) as memory:
-        memory.load_vectors()
+        memory.models.load_vectors()
         warm = json.loads(json.dumps(memory.search(QUESTION).as_json()))
     cold = json.loads(ran.stdout)
     assert len(cold["results"]) == 10
@@ -105,7 +105,7 @@ def test_a_process_that_goes_on_searching_loads_the_vectors_once(root: Path, mon
 def test_the_warm_up_of_a_server_loads_the_vectors(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = matrices(monkeypatch)
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
-        Workspace(lambda create: memory, memory.settings).warm_up()
+        Workspace(lambda create: memory, memory.session.settings).warm_up()
         assert len(built) == 1
         memory.search(QUESTION)
         assert len(built) == 1

@@ -66,9 +66,9 @@ def test_what_others_follow_from_gains_once_maintained_and_where_the_flag_is_on(
     assert shown(notes) == plain
     assert lifted != plain
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        ids = memory.store().attributes.in_folder("docs")
-        ranks, greatest = memory.store().graph.ranks(ids)
-        keys = memory.store().attributes.label("key", ids)
+        ids = memory.session.view().attributes.in_folder("docs")
+        ranks, greatest = memory.session.view().graph.ranks(ids)
+        keys = memory.session.view().attributes.label("key", ids)
     assert (keys[ranks.argmax()], greatest) == (KEYS[0], ranks.max())
 
 
@@ -87,36 +87,36 @@ def test_the_community_of_what_words_find_is_brought_in(notes: Path) -> None:
 @pytest.mark.requirement("M10.gate", "M10.fresh")
 def test_ranks_go_when_the_graph_becomes_too_thin_and_follow_what_changed(notes: Path) -> None:
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        memory.maintain()
-        first = memory.store().graph.ranks(memory.store().attributes.in_folder("docs"))
-        memory.link([(KEYS[2], "derived_from", KEYS[5], 1.0)])
+        memory.lifecycle.maintain()
+        first = memory.session.view().graph.ranks(memory.session.view().attributes.in_folder("docs"))
+        memory.graph.add_edges([(KEYS[2], "derived_from", KEYS[5], 1.0)])
         again = {job.job: job.count for job in run_again(memory)}
         assert again["ranks"] > 0
-        assert memory.graph().ranked == 6
-        second = memory.store().graph.ranks(memory.store().attributes.in_folder("docs"))
+        assert memory.graph.report().ranked == 6
+        second = memory.session.view().graph.ranks(memory.session.view().attributes.in_folder("docs"))
         assert first[0].tolist() != second[0].tolist()
         for n in range(6, 9):
             (notes / "docs" / f"n{n}.md").write_text(f"# Another {n}\n", encoding="utf-8")
         memory.index(notes / "docs")
-        assert memory.graph().waiting == 6
+        assert memory.graph.report().waiting == 6
         run_again(memory)
-        assert (memory.graph().ranked, memory.graph().waiting) == (0, 0)
-        ids = memory.store().attributes.in_folder("docs")
-        ranks, greatest = memory.store().graph.ranks(ids)
+        assert (memory.graph.report().ranked, memory.graph.report().waiting) == (0, 0)
+        ids = memory.session.view().attributes.in_folder("docs")
+        ranks, greatest = memory.session.view().graph.ranks(ids)
         assert (ranks.tolist(), greatest) == ([0.0] * len(ids), 0.0)
 
 
 def run_again(memory: Memory) -> Any:
     """Runs the background work as if its time had come."""
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         txn.connection.execute("DELETE FROM job_runs")
-    return memory.maintain().jobs
+    return memory.lifecycle.maintain().jobs
 
 
 @pytest.mark.requirement("M10.removed")
 def test_edges_of_an_automatic_process_are_removed_by_one_command(notes: Path) -> None:
     with Memory.open(notes / "memory.db", root=notes) as memory:
-        memory.link([(KEYS[2], "supports", KEYS[5], 0.4), (KEYS[1], "supports", KEYS[5], 0.4)], "entities")
+        memory.graph.add_edges([(KEYS[2], "supports", KEYS[5], 0.4), (KEYS[1], "supports", KEYS[5], 0.4)], "entities")
     assert call(notes, ["graph", "show", "--json"]).json["made_by"] == {"document": 6, "entities": 2}
     assert (
         call(notes, ["graph", "remove", "--by", "entities", "--dry-run"]).out

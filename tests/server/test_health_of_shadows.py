@@ -19,7 +19,7 @@ def failing(workspace: Path) -> Path:
     pipeline_file(workspace, "extends: default\nshadows: [bm25, rsf]\n")
     (workspace / ".speckit" / "flags.yaml").write_text("flags: {SPECKIT_RRF: {state: dark_run}}\n", encoding="utf-8")
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        control, hashes = memory.pipeline.hash, {one.name: one.hash for one in memory.shadows}
+        control, hashes = memory.pipelines.current.hash, {one.name: one.hash for one in memory.shadows.list()}
     note(workspace, {"simple": [1.0] * 5}, hashes.pop("rsf"), 1)
     del hashes["bm25"]
     with EvaluationDatabase.open(evaluation_file(workspace / "memory.db")) as database:

@@ -111,7 +111,10 @@ def test_the_console_refuses_what_it_would_not_heed(workspace: Path) -> None:
 
 @pytest.mark.requirement("T3")
 def test_the_console_says_what_triggered_a_memory_whose_own_phrases_do_not_stand_there(workspace: Path) -> None:
-    with Memory.open(workspace / "memory.db", root=workspace, create=False) as memory, memory.database.write() as txn:
+    with (
+        Memory.open(workspace / "memory.db", root=workspace, create=False) as memory,
+        memory.session.database.write() as txn,
+    ):
         now = time.time()
         selections.learn(txn, memory.get(WAL).id, "otter", now, now + 86_400.0)
     shown = call(workspace, ["match", "an otter"]).out

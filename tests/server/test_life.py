@@ -110,8 +110,8 @@ def test_what_is_opened_or_cited_is_reviewed_and_what_is_only_served_is_not(work
     assert reviews() == {"docs/storage/backup.md": 1}
     (workspace / "docs/new.md").write_text("# Ranks\n\nAs docs/fusion.md says, and docs/tone.md does not.\n")
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.served(memory.search("why are ranks fused", limit=1))
-        memory.save_file(workspace / "docs/new.md")
+        memory.feedback.delivered(memory.search("why are ranks fused", limit=1))
+        memory.documents.save(workspace / "docs/new.md")
         assert reviews() == {"docs/storage/backup.md": 1}  # no save waits for that
     assert reviews() == {"docs/storage/backup.md": 1, "docs/fusion.md": 1}
 
@@ -120,9 +120,9 @@ def aged(root: Path, key: str) -> None:
     """Makes a memory old and doubted."""
     with Memory.open(root / "memory.db", root=root, environ={}) as memory:
         for _ in range(3):
-            memory.validate(key, useful=False)
+            memory.learning.validate(key, useful=False)
         old = time.time() - 91 * DAY
-        with memory.database.write() as txn:
+        with memory.session.database.write() as txn:
             txn.connection.execute("UPDATE memories SET created_at = ?1, updated_at = ?1 WHERE key = ?2", (old, key))
             txn.connection.execute(
                 "INSERT INTO changes (memory_id, kind, token) VALUES (?, 'put', random())", (memory.get(key).id,)
@@ -212,7 +212,7 @@ def test_of_ten_processes_that_start_at_once_one_does_the_work(workspace: Path) 
     code = (
         "import sys, json\nfrom dataclasses import asdict\nfrom speckit_memory.engine import Memory\n"
         "with Memory.open(sys.argv[1], root=sys.argv[2], environ={}) as memory:\n"
-        "    sys.stdin.readline()\n    print(json.dumps(asdict(memory.maintain())))\n"
+        "    sys.stdin.readline()\n    print(json.dumps(asdict(memory.lifecycle.maintain())))\n"
     )
     workers = [
         subprocess.Popen(

@@ -135,7 +135,7 @@ def test_a_link_that_is_refused_leaves_the_document_as_it_was(workspace: Path) -
         (workspace / f"docs/{number:02}.md").write_text(f"# Note {number}\n\nAbout {number}.\n")
     assert call(workspace, ["index", "docs"]).status == 0
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        memory.link([(TONE, "supports", f"docs/{number:02}.md", 1.0) for number in range(20)])
+        memory.graph.add_edges([(TONE, "supports", f"docs/{number:02}.md", 1.0) for number in range(20)])
     held = (workspace / TONE).read_bytes()
     for target, strength, code in (
         (WAL, "1", "E032"),

@@ -44,7 +44,7 @@ def test_over_300_live_queries_the_same_pipeline_orders_alike_and_a_planted_regr
         judged = []
         for text, query in asked:
             result = memory.search(text, deadline_ms=None)
-            memory.served(result)
+            memory.feedback.delivered(result)
             grades = dataset.judgements[query.id]
             judged += [
                 QueryJudgement(result.query_id, number, int(grades.get(key, 0)), "judged", "us", time.time())

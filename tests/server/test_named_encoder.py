@@ -104,8 +104,8 @@ def test_a_short_memory_is_one_text_and_a_long_one_is_its_passages(workspace: Pa
     (workspace / "docs/guide.md").write_text("# Guide\n\n" + "\n\n".join(parts))
     with Memory.open(workspace / "memory.db", root=workspace, environ=encoder) as memory:
         memory.index([workspace / "docs"])
-        made = memory.encode_memories()
-        store = memory.store()
+        made = memory.models.encode()
+        store = memory.session.view()
         guide, short = (memory.get(key).id for key in ("docs/guide.md", NEAR))
         of_guide, of_short = ([passage.id for passage in store.passages.of_memory(id_)] for id_ in (guide, short))
         headed = [passage.heading.endswith("Part 7") for passage in store.passages.of_memory(guide)]
@@ -124,10 +124,10 @@ def test_vectors_in_use_are_kept_although_the_cache_forgets_what_nobody_uses(
 ) -> None:
     later = time.time() + 60 * 24 * 3600.0
     with Memory.open(workspace / "memory.db", root=workspace, environ=encoder) as memory:
-        assert memory.encode_memories() == TEXTS
+        assert memory.models.encode() == TEXTS
         monkeypatch.setattr(EncoderEmbedder, "embed_documents", None)  # nothing is computed again
         monkeypatch.setattr(time, "time", lambda: later)
-        assert memory.encode_memories() == TEXTS
+        assert memory.models.encode() == TEXTS
     assert {used for (used,) in stored(workspace, MADE.replace("count(*)", "last_used_at"))} == {later}
 
 
@@ -147,9 +147,9 @@ def test_an_encoder_that_fails_half_way_loses_nothing_of_what_it_made(
     monkeypatch.setattr(EncoderEmbedder, "embed_documents", failing)
     with Memory.open(workspace / "memory.db", root=workspace, environ=encoder) as memory:
         with pytest.raises(SpeckitError, match="the power went"):
-            memory.encode_memories()
+            memory.models.encode()
         assert stored(workspace, MADE) == [(3,)]
-        assert memory.encode_memories() == TEXTS - 3
+        assert memory.models.encode() == TEXTS - 3
     assert stored(workspace, MADE) == [(TEXTS,)]
     assert sum(calls) == TEXTS + 3
 

@@ -101,7 +101,7 @@ def rested(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace whose background work is done, so that none is due while a server answers."""
     root = Path(shutil.copytree(unasked, tmp_path_factory.mktemp("rested") / "workspace"))
     with Memory.open(root / "memory.db", root=root, environ={}, create=False) as memory:
-        memory.maintain()
+        memory.lifecycle.maintain()
     return root
 
 

@@ -229,10 +229,10 @@ root = Path(sys.argv[1])
 with Memory.open(root=root, environ={}) as memory:
     first = memory.search("fusion").results[0]
     for write in (
-        lambda: memory.save_file(root / "docs" / "fusion.md", force=True),
-        lambda: memory.validate(first.key, useful=True),
-        lambda: memory.forget(root / "docs"),
-        lambda: memory.link([(first.key, "supports", "docs/ageing.md", 1.0)]),
+        lambda: memory.documents.save(root / "docs" / "fusion.md", force=True),
+        lambda: memory.learning.validate(first.key, useful=True),
+        lambda: memory.documents.forget(root / "docs"),
+        lambda: memory.graph.add_edges([(first.key, "supports", "docs/ageing.md", 1.0)]),
     ):
         try:
             write()

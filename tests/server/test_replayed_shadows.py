@@ -80,7 +80,7 @@ AT_ONCE = 4
 def shadowed(workspace: Path, tmp_path: Path) -> Path:
     """A workspace with eight shadows, of which one sleeps, one hangs, one eats memory, one fails and one ends."""
     with Memory.open(workspace / "memory.db", root=workspace, environ={}, create=False) as memory:
-        memory.maintain()  # or background work would come between the answers
+        memory.lifecycle.maintain()  # or background work would come between the answers
     installed(tmp_path / "path", "odd", SOURCE)
     entries = ["default", "bm25", "rrf"]
     for act in (*ACTS, "end"):

@@ -75,7 +75,7 @@ def test_an_answer_that_was_pasted_into_a_file_is_not_remembered_again(folder: P
     (folder / "docs" / "pasted.md").write_text(f"# What I found\n\nIt is this:\n\n{answer}")
 
     with Memory.open(folder / "memory.db", root=folder) as memory:
-        saved = memory.save_file(folder / "docs" / "pasted.md")
+        saved = memory.documents.save(folder / "docs" / "pasted.md")
         assert len(saved.intake.recalled) >= 2
         rows = memory.search("Redis kept for one hour by every worker", limit=10).results
     assert "docs/pasted.md" not in [row.key for row in rows if "Redis" in row.snippet]

@@ -248,7 +248,7 @@ def test_variants_that_saw_nothing_have_the_names_and_ways_back_of_what_runs(wor
     file.parent.mkdir(exist_ok=True)
     file.write_text("extends: default\ndark_runs: [{use: bm25, sample: 1.0}]\n")
     with Memory.open(store, root=workspace, environ={}) as memory:
-        [control, dark] = memory.pipeline.hash, memory.shadows[0].hash
+        [control, dark] = memory.pipelines.current.hash, memory.shadows.list()[0].hash
     recorded(store, [], dropped=[DroppedQueries(control, dark, "dark_run", "off", 1)]).close()
     told = words(call(workspace, ["shadow", "report"]).out)
     assert re.search(r"\bbm25 has seen none of 1 query \(off: 1\)", told)

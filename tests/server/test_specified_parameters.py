@@ -49,57 +49,57 @@ def names(found: Any) -> list[str]:
 @pytest.mark.requirement("T6", "F16")
 def test_folders_are_ranked_by_the_parts_of_the_folder_score(memory: Memory) -> None:
     now = 1_900_000_000.0
-    counted = memory.folders(now=now)
+    counted = memory.inventory.folders(now=now)
     assert names(counted)[0] == "a"
     assert [one.worth for one in counted.folders] == [None] * 5
     assert (counted.excluded, counted.archives, counted.put_away) == (0, 2, 0)
 
-    assert names(memory.folders("importance", now=now))[0] == "b"
-    assert names(memory.folders("recency", now=now))[-1] == "b"
-    composite = memory.folders("composite", archived=True, now=now)
+    assert names(memory.inventory.folders("importance", now=now))[0] == "b"
+    assert names(memory.inventory.folders("recency", now=now))[-1] == "b"
+    composite = memory.inventory.folders("composite", archived=True, now=now)
     scores = [one.worth.score for one in composite.folders if one.worth]
     assert scores == sorted(scores, reverse=True)
-    facts = memory.store().attributes
+    facts = memory.session.view().attributes
     for one in composite.folders:
         assert one.worth == folder_worth(one.folder, facts.in_folder(one.folder), facts, now, FolderWeights())
     assert {one.folder: one.worth.archive for one in composite.folders if one.worth}["scratch"] == 0.2
     with pytest.raises(SpeckitError, match="E030 there is no ranking 'size'"):
-        memory.folders("size")  # type: ignore[arg-type]
+        memory.inventory.folders("size")  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("T6")
 @pytest.mark.usefixtures("patterns_here")
 def test_folders_that_match_a_pattern_are_left_out_and_counted(memory: Memory) -> None:
-    found = memory.folders(exclude=["^specs/", "scr[a]tch"], archived=True)
+    found = memory.inventory.folders(exclude=["^specs/", "scr[a]tch"], archived=True)
     assert (names(found), found.excluded) == (["a", "b", "constitutional", "x/test-y"], 3)
-    both = memory.folders(exclude=["scratch"])
+    both = memory.inventory.folders(exclude=["scratch"])
     assert (both.excluded, both.archives) == (1, 1)
 
 
 @pytest.mark.requirement("T6")
 def test_what_was_put_away_is_counted_apart(memory: Memory) -> None:
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         from speckit_memory.memory.store.tables.memories import archivals
 
         archivals.archive(txn, [memory.get("a/one.md").id], "unused", 1_700_000_000.0)
-    found = memory.folders()
+    found = memory.inventory.folders()
     assert ({one.folder: one.memories for one in found.folders}["a"], found.put_away) == (1, 1)
-    assert {one.folder: one.memories for one in memory.folders(archived=True).folders}["a"] == 2
+    assert {one.folder: one.memories for one in memory.inventory.folders(archived=True).folders}["a"] == 2
 
 
 @pytest.mark.requirement("T6")
 @pytest.mark.usefixtures("patterns_here")
 def test_a_wrong_pattern_is_named_with_its_place(memory: Memory) -> None:
     with pytest.raises(SpeckitError) as raised:
-        memory.folders(exclude=["fine", "(a", "[z-a]"])
+        memory.inventory.folders(exclude=["fine", "(a", "[z-a]"])
     assert [problem.code for problem in raised.value.problems] == ["E030", "E030"]
     first, second = map(str, raised.value.problems)
     assert re.search(r"pattern 2 of 3, '\(a': missing \).* at position 0", first)
     assert "pattern 3 of 3, '[z-a]': bad character range" in second
     with pytest.raises(SpeckitError) as many:
-        memory.folders(exclude=["a" * 201, *["b"] * 20])
+        memory.inventory.folders(exclude=["a" * 201, *["b"] * 20])
     assert [problem.code for problem in many.value.problems] == ["E032", "E032"]
-    assert memory.folders(exclude=["a" * 200, *["b$"] * 19]).excluded == 1
+    assert memory.inventory.folders(exclude=["a" * 200, *["b$"] * 19]).excluded == 1
 
 
 @pytest.mark.requirement("T6")
@@ -225,7 +225,7 @@ def test_pages_with_passages_hold_each_whole_or_say_how_to_read_it(
                 break
             offset = int(go_on.rpartition("=")[2])
     with Memory.open(workspace / "memory.db", root=workspace, create=False) as memory:
-        wanted = {key: len(memory.passages(key)) for key in seen}
+        wanted = {key: len(memory.inventory.passages(key)) for key in seen}
     assert sorted(seen) == [f"pages/{name}.md" for name in "abcd"]
     assert seen == {key: min(10, most) for key, most in wanted.items()}
     assert wanted["pages/c.md"] > 10
@@ -301,7 +301,7 @@ def test_documents_in_several_folders_are_reported_and_counted(workspace: Path) 
 
 @pytest.mark.requirement("T22")
 def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(memory: Memory) -> None:
-    root = memory.settings.root
+    root = memory.session.settings.root
     (root / "specs/1/spec.md").unlink()
     (root / "specs/1/plan.md").write_text("# Plan\n\nNew plan.\n")
     (root / "constitutional/friday.md").write_text("# Friday\n\nEver on Fridays.\n")
@@ -322,7 +322,7 @@ def test_kinds_of_documents_that_are_not_wanted_are_neither_read_nor_deleted(mem
 
 @pytest.mark.requirement("T22", "I8")
 def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(memory: Memory) -> None:
-    root = memory.settings.root
+    root = memory.session.settings.root
     moves = {
         "a/one.md": "specs/2/spec.md",  # into it
         "specs/1/spec.md": "b/what.md",  # out of it
@@ -330,7 +330,7 @@ def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(
     }
     learned = {}
     for old, new in moves.items():
-        memory.validate(old, useful=True)
+        memory.learning.validate(old, useful=True)
         learned[new] = (memory.get(old).id, memory.get(old).confidence)
         (root / new).parent.mkdir(parents=True, exist_ok=True)
         (root / old).rename(root / new)
@@ -347,7 +347,7 @@ def test_a_memory_follows_its_file_into_a_kind_that_is_left_alone_and_out_of_it(
     assert (every.created, every.vanished, every.renamed) == ([], [], [])
     assert sorted(every.updated) == ["specs/2/spec.md", "x/constitutional/friday.md"]
     assert {key: (memory.get(key).id, memory.get(key).confidence) for key in moves.values()} == learned
-    assert not {*moves} & {*memory.keys()}
+    assert not {*moves} & {*memory.inventory.keys()}
 
 
 @pytest.mark.requirement("T4")
@@ -371,7 +371,7 @@ def test_checks_that_are_skipped_leave_limits_and_secrets_as_they_are(workspace:
     assert refused["error"]["code"] == "E091"
     assert (unsafe["data"]["outcome"], [p["code"] for p in unsafe["data"]["problems"]]) == ("created", ["E097"])
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        assert secret not in memory.read("docs/open.md").text
+        assert secret not in memory.documents.read("docs/open.md").text
     assert (forced["data"]["outcome"], "E091" in [p["code"] for p in forced["data"]["problems"]]) == ("unchanged", True)
     assert forced["data"]["tokens"] > 0
     assert wrong["error"]["code"] == "E090"
@@ -388,13 +388,13 @@ def test_a_lineage_is_drawn_as_far_as_there_is_room(workspace: Path) -> None:
     assert call(workspace, ["index", "docs"]).status == 0
     links = [(WAL, "supports", f"docs/a-long-name-of-a-document-about-the-log-{n:02d}.md", 0.5) for n in range(18)]
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.link(links[:2])
-        whole = memory.lineage(WAL).mermaid()
+        memory.graph.add_edges(links[:2])
+        whole = memory.graph.lineage(WAL).mermaid()
     [small] = calls(workspace, ("memory_drift_why", {"memoryId": WAL, "format": "mermaid"}))
     assert (small["data"]["mermaid"], small["data"]["count"]) == (whole, 2)
     assert "links" not in small["data"]
     with Memory.open(workspace / "memory.db", root=workspace, environ={}) as memory:
-        memory.link(links[2:])
+        memory.graph.add_edges(links[2:])
     [large] = calls(workspace, ("memory_drift_why", {"memoryId": WAL, "format": "mermaid"}))
     drawn = large["data"]["mermaid"].splitlines()
     arrows = [line for line in drawn if "-->" in line]

@@ -88,14 +88,14 @@ def test_a_run_goes_on_where_the_last_one_ended_and_follows_its_memories(
     monkeypatch.setattr(job, "BATCH", 1)
     with Memory.open(tmp_path / "memory.db", root=tmp_path) as memory:
         memory.index_documents([Source(f"d{number}", RULE.replace("lamp", f"lamp{number}")) for number in range(30)])
-        reader = memory.database.reader
+        reader = memory.session.database.reader
         first, second, third = (
-            next(done for done in memory.maintain().jobs if done.job == "summaries") for _ in range(3)
+            next(done for done in memory.lifecycle.maintain().jobs if done.job == "summaries") for _ in range(3)
         )
         assert [(done.state, done.count) for done in (first, second, third)] == [
             ("unfinished", 20), ("ran", 10), ("not due", 0),
         ]  # fmt: skip
         assert reader().execute("SELECT count(*) FROM summaries").get == 30
-        memory.delete("d3", confirm=True)
+        memory.deletions.delete("d3", confirm=True)
         assert reader().execute("SELECT count(*) FROM summaries").get == 29
-        assert memory.database.check() == []
+        assert memory.session.database.check() == []

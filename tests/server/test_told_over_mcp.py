@@ -40,7 +40,7 @@ def note(workspace: Path, times: dict[str, list[float]], failing: str = "", fail
     """Notes searches of the pipeline in force that took so many milliseconds each, the first of which a shadow with
     this hash failed on when they were replayed."""
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        control, epoch = memory.pipeline, epoch_of(memory._open)
+        control, epoch = memory.pipelines.current, epoch_of(memory.session.opened)
     seen, replays = [], []
     for complexity, each in times.items():
         for number, ms in enumerate(each):
@@ -64,7 +64,7 @@ def note(workspace: Path, times: dict[str, list[float]], failing: str = "", fail
 def test_the_health_report_is_not_well_while_a_variant_fails(workspace: Path, failures: int) -> None:
     pipeline_file(workspace, "extends: default\nshadows: [rrf, bm25]\n")
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        failing = next(one.hash for one in memory.shadows if one.name == "bm25")
+        failing = next(one.hash for one in memory.shadows.list() if one.name == "bm25")
     note(workspace, {"simple": [1.0] * 5}, failing, failures)
     [health] = calls(workspace, HEALTH)
     assert health["summary"] == "problems with shadows"
@@ -85,7 +85,7 @@ def test_all_that_is_wrong_and_all_warnings_stand_in_the_health_report_whatever_
         HealthCheck(f"check-{number}", number % 3 > 0, f"{number} {detail}", "" if number % 3 == 2 else "Mend it.")
         for number in range(24)
     ]
-    monkeypatch.setattr(Memory, "health", lambda _: HealthReport(tuple(checks)))
+    monkeypatch.setattr(Memory, "status", lambda _: HealthReport(tuple(checks)))
 
     async def ask(client: Client) -> Any:
         return (await client.call_tool("memory_health")).structured_content

@@ -531,7 +531,7 @@ def answers(memory: Memory, calls: list[Call]) -> list[Answer]:
     """What the tools answer over this memory, asked by one client."""
     workspace, server = serving()
     workspace.answers.clear()
-    workspace._opener, workspace._settings, workspace._memory = lambda create: memory, memory.settings, None
+    workspace._opener, workspace._settings, workspace._memory = lambda create: memory, memory.session.settings, None
 
     async def work() -> list[Answer]:
         async with Client(server) as client:
@@ -601,8 +601,8 @@ def test_a_parameter_does_what_it_says(tool: str, name: str, memory: Memory) -> 
 def test_what_a_session_reads_by_its_key_is_a_use_of_what_that_session_was_shown(memory: Memory) -> None:
     def uses(session: str) -> int:
         answers(memory, [("memory_search", {"key": SPEC_KEY, "sessionId": session})])
-        memory.write_notes()
-        with EvaluationDatabase.open(evaluation_file(memory.database.path), create=False) as database:
+        memory.feedback.write()
+        with EvaluationDatabase.open(evaluation_file(memory.session.database.path), create=False) as database:
             return database.counts()["uses"]
 
     answers(memory, [*SENT])
@@ -630,7 +630,7 @@ def test_a_partial_update_is_allowed_where_the_model_fails(memory: Memory, monke
         raise SpeckitError("E001", "the model cannot be read")
 
     monkeypatch.setattr(StaticEmbedder, "pool_documents", fail)
-    file = memory.settings.root / FIX
+    file = memory.session.settings.root / FIX
     before = file.read_text(encoding="utf-8")
     case = Case({"id": FIX, "title": "Other"}, (False, True), refused_first)
 

@@ -191,16 +191,19 @@ def test_what_is_tried_counts_as_no_use_and_changes_no_table(herd: Path, tmp_pat
     root = Path(shutil.copytree(herd, tmp_path / "herd"))
     with Memory.open(root / "memory.db", root / "words.yaml", root=root, environ={}) as memory:
         result = memory.search("quokka", limit=3, session="s")
-        before = memory.database.reader().execute("SELECT * FROM sqlite_master").fetchall(), dump(root)
-        change = memory.why_not_change(result, "notes/06.md")
+        before = memory.session.database.reader().execute("SELECT * FROM sqlite_master").fetchall(), dump(root)
+        change = memory.explain.smallest_change(result, "notes/06.md")
         again = memory.search("quokka", limit=3, session="s", now=result.outcome.query.now)
 
         assert change is not None
         assert change.change is not None
         assert change.runs > 1
-        assert (memory.database.reader().execute("SELECT * FROM sqlite_master").fetchall(), dump(root)) == before
+        assert (
+            memory.session.database.reader().execute("SELECT * FROM sqlite_master").fetchall(),
+            dump(root),
+        ) == before
         assert [(row.id, row.score) for row in again.results] == [(row.id, row.score) for row in result.results]
-        assert memory.why_not_change(result, result.results[0].id) is None
+        assert memory.explain.smallest_change(result, result.results[0].id) is None
 
 
 def dump(root: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -43,7 +43,7 @@ def call(memory: Memory, arguments: dict[str, Any]) -> tuple[dict[str, Any], str
     """The structured answer of `memory_search`, and its text."""
 
     async def work() -> tuple[dict[str, Any], str]:
-        server = build(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
+        server = build(Workspace(lambda create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             answer = await client.call_tool("memory_search", arguments)
         [content] = answer.content
@@ -179,7 +179,7 @@ def test_an_id_that_there_is_not_is_refused_even_where_it_is_nothing(memory: Mem
 
 def test_every_wish_has_the_name_of_a_parameter(memory: Memory) -> None:
     async def work() -> tuple[set[str], set[str]]:
-        server = build(Workspace(lambda create: memory, memory.settings), warm_up=False, limits=ThreadLimits())
+        server = build(Workspace(lambda create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             [schema] = [
                 tool.input_schema["properties"]
@@ -212,7 +212,7 @@ def test_no_value_of_a_pipeline_is_named_that_a_wish_overrules(memory: Memory) -
     with memory.using(small) as limited:
         result = limited.search("quokka grazes", adjust=wanted)
         assert "notes/05.md" not in {row.key for row in result.results}
-        told = limited.why_not_change(result, "notes/05.md")
+        told = limited.explain.smallest_change(result, "notes/05.md")
     assert told is not None
     assert told.change is not None
     assert {"state_limits", "state_filter.limits.HOT"} <= set(told.tried)
@@ -224,7 +224,7 @@ def test_no_value_of_a_pipeline_is_named_that_a_wish_overrules(memory: Memory) -
 
 def test_python_names_what_a_search_wanted(memory: Memory) -> None:
     wanted = SearchOptions(constitutional=False)
-    told = memory.why_not_change(memory.search("quokka grazes", adjust=wanted), "rules/rule.md")
+    told = memory.explain.smallest_change(memory.search("quokka grazes", adjust=wanted), "rules/rule.md")
     assert told is not None
     assert "adjust without constitutional in Python (now False)" in told.sentence
     assert told.change is not None

@@ -20,7 +20,7 @@ __all__ = ["indexed_files", "memory"]  # fixtures
 YEAR = 365 * 86_400.0
 
 
-def hash_of(memory: Memory, adjust: SearchOptions | None) -> str:
+def hash_of(memory: Memory, adjust: SearchOptions) -> str:
     return memory.search("quokka cache", adjust=adjust).pipeline.hash
 
 
@@ -46,8 +46,8 @@ def test_what_ages_counts_less_unless_told_otherwise(memory: Memory) -> None:
 def test_no_length_is_penalised_when_nobody_wants_that(memory: Memory) -> None:
     added = {"pipeline": "encoded", "rerank": {"add": [{"use": "cross_encoder", "optional": True, "after": "min_max"}]}}
     with memory.using(added) as encoded:
-        found = encoded._searching.adjusted(SearchOptions(length_penalty=False)).runner.pipeline
-        [before] = [step.params for step in encoded.pipeline.rerank if step.id == "cross_encoder"]
+        found = encoded.session.searcher.adjusted(SearchOptions(length_penalty=False)).runner.pipeline
+        [before] = [step.params for step in encoded.pipelines.current.rerank if step.id == "cross_encoder"]
         [after] = [step.params for step in found.rerank if step.id == "cross_encoder"]
         hashes = [hash_of(encoded, wanted) for wanted in (None, SearchOptions(length_penalty=False))]
     assert (before.short_factor, before.long_factor) == (0.9, 0.95)  # type: ignore[attr-defined]
@@ -60,7 +60,7 @@ def test_a_signal_takes_part_once_however_often_it_is_asked_for(memory: Memory, 
     use = name.removesuffix("_boost")
     with memory.using("catalogue") as catalogue:
         for wanted, expected in ((True, 1), (False, 0)):
-            searching = catalogue._searching.adjusted(SearchOptions(**{name: wanted}))  # type: ignore[arg-type]  # a name of a wish
+            searching = catalogue.session.searcher.adjusted(SearchOptions(**{name: wanted}))  # type: ignore[arg-type]  # a name of a wish
             assert [step.id for step in searching.runner.pipeline.fusion.signals].count(use) == expected
 
 
@@ -95,7 +95,8 @@ def test_every_wish_that_a_pipeline_has_no_step_for_is_said(memory: Memory, want
     assert "'bm25' has no step" in warning
     with memory.using("catalogue", {"composite.decay": "false"}) as catalogue:
         assert (
-            catalogue._searching.wished(SearchOptions(decay=True, constitutional=True, state_limits=True)).unmet == ()
+            catalogue.session.searcher.wished(SearchOptions(decay=True, constitutional=True, state_limits=True)).unmet
+            == ()
         )
 
 
@@ -118,10 +119,10 @@ def test_nobody_is_limited_by_state_who_does_not_want_it(memory: Memory) -> None
     change = {"use": "state_filter", "limits": {"HOT": 1, "COLD": 0}}
     limited = {"pipeline": "limited", "annotate": {"change": [change]}}
     with memory.using(limited) as few:
-        found = few._searching.adjusted(SearchOptions(state_limits=False)).runner.pipeline
+        found = few.session.searcher.adjusted(SearchOptions(state_limits=False)).runner.pipeline
         [before], [after] = (
             [step.params for step in pipeline.annotate if step.use == "state_filter"]
-            for pipeline in (few.pipeline, found)
+            for pipeline in (few.pipelines.current, found)
         )
     assert before.limits == {"HOT": 1, "COLD": 0}  # type: ignore[attr-defined]
     assert after.limits == {}  # type: ignore[attr-defined]
@@ -134,7 +135,7 @@ def test_no_age_counts_for_who_does_not_want_it(memory: Memory, model: str) -> N
     intent, by which fusion knows how much recency counts."""
     values = {"composite.model": model}
     on = {"SPECKIT_FOLDER_SCORING": "true", "SPECKIT_NOVELTY_BOOST": "true", "SPECKIT_RECENCY_BOOST": "true"}
-    config = memory.settings
+    config = memory.session.settings
     with Memory.open(config.db, "catalogue", root=config.root, environ=on, overrides=values) as aged:
         [row, *_] = aged.search(DEEP).results
         now = aged.get(row.id).updated_at or 0.0
@@ -147,7 +148,7 @@ def test_no_age_counts_for_who_does_not_want_it(memory: Memory, model: str) -> N
 
 
 def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
-    root = memory.settings.root
+    root = memory.session.settings.root
     (root / "docs" / "handover.md").write_text("# Hand-over\n\n## State\n\nThe quokka cache is half built.\n")
     memory.index([root / "docs"])
     wanted = SearchOptions(rerank=False, state_limits=True)
@@ -160,7 +161,7 @@ def test_hand_overs_say_that_they_heed_no_wish(memory: Memory) -> None:
 
 def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     """Pipelines that were wanted are kept for the next of their kind, and for questions about their answers."""
-    before = hash_of(memory, None)
+    before = hash_of(memory, SearchOptions())
     wanted = [
         SearchOptions(rerank=False),
         SearchOptions(contiguity=True, causal_boost=True),
@@ -169,11 +170,11 @@ def test_wishes_leave_the_pipeline_as_it_is(memory: Memory) -> None:
     hashes = [hash_of(memory, one) for one in (*wanted, *wanted)]
     assert hashes[:3] == hashes[3:]
     assert len({before, *hashes}) == 4
-    assert hash_of(memory, None) == before == hash_of(memory, SearchOptions())
+    assert hash_of(memory, SearchOptions()) == before == hash_of(memory, SearchOptions())
     result = memory.search("quokka cache", adjust=wanted[0])
     assert "maxsim" not in {step for row in result.results for step, _ in row.steps}
-    assert memory._in_force.answered(result).answering(result).pipeline.hash == result.pipeline.hash
-    assert memory.served(result) == ""
+    assert memory.session.configuration.answered(result).answering(result).pipeline.hash == result.pipeline.hash
+    assert memory.feedback.delivered(result) == ""
 
 
 @pytest.mark.parametrize(("wrong", "words"), [("WARN", "did you mean 'WARM'"), ("x", "accepted")])

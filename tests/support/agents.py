@@ -159,21 +159,21 @@ def lost(root: Path, *all_made: Made, judged_before: int = 0) -> list[str]:
     with the_store(root) as memory:
         for made in all_made:
             for word, key in made.saved.items():
-                if word not in memory.read(key).text:
+                if word not in memory.documents.read(key).text:
                     found.append(f"{key} does not hold {word}")
             for source, target in sorted(made.links):
-                steps_ = memory.lineage(source, direction="outgoing", depth=1).steps
+                steps_ = memory.graph.lineage(source, direction="outgoing", depth=1).steps
                 if target not in {step.target for step in steps_}:
                     found.append(f"there is no link from {source} to {target}")
         asked = {task for made in all_made for task in made.tasks}
         known = {
             (task.folder, task.task)
             for folder in {folder for folder, _ in asked}
-            for task in memory.learning_history(folder, limit=100).tasks
+            for task in memory.learning.history(folder, limit=100).tasks
         }
         found += [f"task {task} is lost" for task in sorted(asked - known)]
         judged = memory.get(1).validation_count - judged_before
         if judged != sum(made.judged for made in all_made):
             found.append(f"{judged} judgements of {sum(made.judged for made in all_made)}")
-        found += memory.check()
+        found += memory.lifecycle.check()
     return found

@@ -116,7 +116,7 @@ def of_known(memory: Memory, typed: str | int, look: Callable[[int | str], Found
 
         if error.code != "E080" or isinstance(name, int) or isinstance(error, DeletedMemoryError):
             raise
-        known, _ = memory.list(limit=memory.stats().memories)
+        known, _ = memory.list(limit=memory.inventory.stats().memories)
         close = near_keys(name, {record.key: record.title for record in known})
         if not close:
             raise

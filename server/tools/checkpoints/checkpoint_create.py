@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Save the state of all memories under a new name."""
         from speckit_memory.server.views.checkpoint_text import as_row, describe_checkpoint
 
-        made = workspace.memory().checkpoint_create(
+        made = workspace.memory().checkpoints.create(
             name,
             folder=specFolder,
             metadata=metadata,

@@ -29,7 +29,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
                 hint="A deleted checkpoint cannot be restored.",
                 actions=("give the same name in both",),
             )
-        gone = workspace.memory().checkpoint_delete(name)
+        gone = workspace.memory().checkpoints.delete(name)
         return Reply(f"{gone.name} was deleted", {"deleted": gone.name, "bytes": gone.bytes})
 
     return checkpoint_delete

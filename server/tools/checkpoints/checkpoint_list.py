@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.checkpoint_text import as_row, describe_checkpoint
 
-        found = workspace.memory().checkpoint_list(specFolder, limit)
+        found = workspace.memory().checkpoints.list(specFolder, limit)
         return Reply(
             plural(len(found), "checkpoint"),
             {"count": len(found), "checkpoints": [as_row(one) | {"about": describe_checkpoint(one)} for one in found]},

@@ -31,7 +31,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.checkpoint_text import as_row, parted_counts, told_files, told_restore
 
         require_kept(workspace.config.db, name)
-        done = workspace.memory(create=True).checkpoint_restore(name, replace=clearExisting)
+        done = workspace.memory(create=True).checkpoints.restore(name, replace=clearExisting)
         result = done.restored
         parted = parted_counts(done)
         files = told_files(done, 'memory_delete with undo="{}"', "memory_save with filePath")

@@ -28,7 +28,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.views.links.links_text import edge_text, place_text
 
         memory = workspace.memory()
-        edge = memory.link_one(
+        edge = memory.graph.link(
             known_key(memory, sourceId), relation, known_key(memory, targetId), strength=strength, evidence=evidence
         )
         return Reply(edge_text(edge), {"link": edge.as_json()}, hints=(place_text(edge),))

@@ -16,7 +16,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Count causal links by relation and maker, and memories with one."""
         from speckit_memory.engine.graph.linking import WANTED_COVERAGE
 
-        stats = workspace.memory().link_stats()
+        stats = workspace.memory().graph.stats()
         enough = stats.coverage >= WANTED_COVERAGE
         hint = f"fewer than {WANTED_COVERAGE:.0%} of the memories have a link: declare causalLinks in documents"
         return Reply(

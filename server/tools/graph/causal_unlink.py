@@ -20,7 +20,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """Remove a causal link by the id that memory_drift_why shows."""
         from speckit_memory.server.views.links.links_text import edge_text
 
-        removed, declared = workspace.memory().unlink(edgeId)
+        removed, declared = workspace.memory().graph.unlink(edgeId)
         hint = f"a document still declares it: {edge_text(declared)}" if declared else ""
         return Reply(
             f"removed {edge_text(removed)}",

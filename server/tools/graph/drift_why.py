@@ -37,7 +37,9 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         from speckit_memory.server.console.arguments.memory_names import known_key
 
         memory = workspace.memory()
-        found = memory.lineage(known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations)
+        found = memory.graph.lineage(
+            known_key(memory, memoryId), direction=direction, depth=maxDepth, relations=relations
+        )
         if format == "mermaid":
             return _diagram(found, includeMemoryDetails, workspace.count_tokens)
         links = [{"reading": READINGS[step.relation, step.direction], **link_json(step)} for step in found.steps]

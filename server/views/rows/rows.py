@@ -202,7 +202,7 @@ def note_served_again(memory: Memory, result: SearchResult, rows: Sequence[Mappi
     """
     asked = result.asked_again(logs.query_id() or secrets.token_hex(8), time.time())
     log_search(asked, len(rows), cached=True)
-    memory.served(asked, len(rows))
+    memory.feedback.delivered(asked, len(rows))
 
 
 def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -216,6 +216,6 @@ def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str
         budget = facts["token_budget"]
         logs.log_overflow("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
     shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
-    warning = memory.served(shown, len(rows))
+    warning = memory.feedback.delivered(shown, len(rows))
     if warning:
         logs.event("not recorded in the session", "warning", reason=warning)

@@ -229,7 +229,7 @@ def tried(calls: int, seed: int, progress: bool = False) -> Figures:
         figures.broken.append("nobody watched what the server opens")
     figures.broken += [f"outside the workspace: {line}" for line in met]
     with Memory.open(root / "memory.db", root=root, create=False) as memory:
-        figures.broken += memory.check()
+        figures.broken += memory.lifecycle.check()
     for place in (outer, watch):
         shutil.rmtree(place, ignore_errors=True)
     return figures

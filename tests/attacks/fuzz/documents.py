@@ -60,7 +60,7 @@ def check(data: bytes, tally: Tally) -> None:
 
 
 def _come_and_gone(memory: Memory, data: bytes) -> None:
-    root = memory.settings.root
+    root = memory.session.settings.root
     file = Path(root, "notes", "one.md")
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
@@ -80,32 +80,32 @@ def _come_and_gone(memory: Memory, data: bytes) -> None:
     else:
         assert problems or report.ignored
         assert not kept
-    assert memory.database.check() == []
+    assert memory.session.database.check() == []
     file.unlink()
     gone = memory.index([file.parent])
     assert len(gone.absent) == bool(kept)
     assert not memory.list()[0]
     give_up_absent(memory)
-    connection = memory.database.reader()
+    connection = memory.session.database.reader()
     left = {table: connection.execute(f"SELECT count(*) FROM {table}").get for table in TABLES}
     assert not any(left.values()), left
-    assert memory.database.check() == []
+    assert memory.session.database.check() == []
 
 
 def _chunks(memory: Memory) -> list[tuple[object, ...]]:
     return list(
-        memory.database.reader().execute("SELECT id, memory_id, ordinal, text FROM chunks ORDER BY ordinal, id")
+        memory.session.database.reader().execute("SELECT id, memory_id, ordinal, text FROM chunks ORDER BY ordinal, id")
     )
 
 
 def _well_cut(memory: Memory) -> None:
     """The passages are the text, cut in order; words and passages grow no faster than the text."""
     [record] = memory.list()[0]
-    text = memory.store().passages.body(record.id)
+    text = memory.session.view().passages.body(record.id)
     sections, _ = anchors.find(text, "note.md")
     passages = split(text, sections)
     assert "".join("".join(passage.text for passage in passages).split()) == "".join(text.split())
-    assert len(memory.analyser.tokens(text)) <= 10 + MOST_WORDS * len(text)
+    assert len(memory.models.analyser.tokens(text)) <= 10 + MOST_WORDS * len(text)
 
 
 def _seeds() -> list[bytes]:

@@ -80,19 +80,19 @@ def check(case: list[tuple[str, int, int]], tally: Tally) -> None:
 def held(life: Life) -> None:
     """Holds a life to stores made anew. It must not go on afterwards."""
     life.memory.index([life.docs])  # what was deferred is embedded, and what was torn is whole
-    life.memory._open.usage.write()  # uses are counted a little after the answer
-    if promoted := [one.id for one in life.memory.judgements(limit=10_000) if _stands(one)]:
-        life.memory.undo_judgements(promoted)  # a store that is made anew knows the tiers of documents alone
+    life.memory.session.opened.usage.write()  # uses are counted a little after the answer
+    if promoted := [one.id for one in life.memory.learning.judgements(limit=10_000) if _stands(one)]:
+        life.memory.learning.undo_judgements(promoted)  # a store that is made anew knows the tiers of documents alone
     lived = told(life.memory, life.now)
-    assert (wrong := life.memory.check()) == (), wrong
-    serving = life.memory.models().serving
+    assert (wrong := life.memory.lifecycle.check()) == (), wrong
+    serving = life.memory.models.list().serving
     life.memory.close()
     store = life.root / "memory.db"
     life.forget_segment()
     with opened(life.root) as anew:
         assert told(anew, life.now) == lived, "a process that opens the store answers otherwise"
         anew.index([life.docs], force=True)
-        anew.write_segment()
+        anew.lifecycle.write_segment()
     with opened(life.root) as mapped:
         assert told(mapped, life.now) == lived, "reading every file again, or a segment, changes answers"
         _follow_files(mapped, life.docs)
@@ -102,7 +102,7 @@ def held(life: Life) -> None:
 
 def _follow_files(memory: Memory, docs: Path) -> None:
     """Has a store hold what its files say alone: nothing of a restored checkpoint, and nothing whose file is away."""
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         txn.connection.execute("DELETE FROM restorations; DELETE FROM removed_files")
     memory.index([docs], force=True)
     give_up_absent(memory)
@@ -114,8 +114,8 @@ def _made_anew(life: Life, serving: str) -> tuple[dict[str, list[Any]], set[str]
         (shutil.rmtree if file.is_dir() else os.unlink)(file)
     with opened(life.root) as fresh:
         report = fresh.index([life.docs])
-        if serving not in ("", fresh.models().serving):
-            fresh.use_model(MODELS[1])
+        if serving not in ("", fresh.models.list().serving):
+            fresh.models.use(MODELS[1])
     return indexes(life.root / "memory.db"), {problem.where.file for problem in report.problems if problem.where}
 
 

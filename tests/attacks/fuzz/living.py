@@ -58,7 +58,7 @@ def opened(root: Path) -> Memory:
     """The store in a folder, with the models and the pipeline that were read already."""
     with patch.object(Searcher, "through", _prepared):
         memory = Memory.open(root / "memory.db", "default", root=root, environ=ENVIRON, shadows=False)
-    models = memory._open._models
+    models = memory.session.opened._models
     models.embedder = model()
     models._local.update({"bundled": model(), second_model.NAME: second_model.second_model()})
     return memory
@@ -117,7 +117,7 @@ class Life:
         self.memory.index([self.docs], force=force == 1)
 
     def save(self, number: int, way: int) -> None:
-        self.memory.save_file(self.file(number), force=way % 2 == 1, defer_embedding=way // 2 % 2 == 1)
+        self.memory.documents.save(self.file(number), force=way % 2 == 1, defer_embedding=way // 2 % 2 == 1)
 
     def update(self, number: int, way: int) -> None:
         changes: tuple[dict[str, Any], ...] = (
@@ -126,92 +126,94 @@ class Life:
             {"tier": "important"},
             {"weight": 0.9},
         )
-        self.memory.update(self.key(number), **changes[way % len(changes)])
+        self.memory.documents.update(self.key(number), **changes[way % len(changes)])
 
     def delete(self, number: int, way: int) -> None:
         if way % 3:
-            self.memory.delete(self.key(number), confirm=True)
+            self.memory.deletions.delete(self.key(number), confirm=True)
         else:
-            self.memory.delete_folder("docs/deep", confirm=True)
+            self.memory.deletions.delete_folder("docs/deep", confirm=True)
 
     def undelete(self, number: int, _: int) -> None:
-        if there := self.memory.deletions():
-            self.memory.undelete(there[number % len(there)].name)
+        if there := self.memory.deletions.list():
+            self.memory.deletions.undelete(there[number % len(there)].name)
 
     def validate(self, number: int, useful: int) -> None:
-        self.memory.validate(self.key(number), useful=useful % 2 == 0)
+        self.memory.learning.validate(self.key(number), useful=useful % 2 == 0)
 
     def take_back(self, number: int, way: int) -> None:
         """What was judged last, or before that, or all of a memory."""
-        given = [one for one in self.memory.judgements() if one.undone_at is None]
+        given = [one for one in self.memory.learning.judgements() if one.undone_at is None]
         if not given:
             return
         chosen = given[number % len(given)]
         if way % 3:
-            self.memory.undo_judgements([chosen.id])
+            self.memory.learning.undo_judgements([chosen.id])
         else:
-            self.memory.undo_judgements(name=chosen.memory)
+            self.memory.learning.undo_judgements(name=chosen.memory)
 
     def promote(self, number: int, _: int) -> None:
         """What readers have judged often enough."""
         for _ in range(5):
-            self.memory.validate(self.key(number), useful=True)
-        self.memory.promote(self.key(number))
+            self.memory.learning.validate(self.key(number), useful=True)
+        self.memory.learning.promote(self.key(number))
 
     def link(self, number: int, other: int) -> None:
         relation = RELATIONS[(number * 7 + other) % len(RELATIONS)]
-        self.memory.link([(self.key(number), relation, self.key(other), 0.7)])
+        self.memory.graph.add_edges([(self.key(number), relation, self.key(other), 0.7)])
 
     def unlink(self, number: int, _: int) -> None:
-        edges = self.memory.lineage(self.key(number), depth=1).steps
+        edges = self.memory.graph.lineage(self.key(number), depth=1).steps
         if edges:
-            self.memory.unlink(edges[0].edge)
+            self.memory.graph.unlink(edges[0].edge)
 
     def undo(self, number: int, _: int) -> None:
-        if changes := self.memory.link_history():
-            self.memory.undo_links([changes[number % len(changes)].id])
+        if changes := self.memory.graph.history():
+            self.memory.graph.undo([changes[number % len(changes)].id])
 
     def learn(self, number: int, phrase: int) -> None:
         """What a selection teaches once two hundred were seen."""
         memory = self.memory.get(self.key(number))
-        with self.memory.database.write() as txn:
+        with self.memory.session.database.write() as txn:
             selections.learn(txn, memory.id, LEARNED[phrase % len(LEARNED)], self.now, self.now + 30 * DAY)
 
     def unlearn(self, number: int, _: int) -> None:
-        self.memory.unlearn(self.key(number))
+        self.memory.triggers.forget(self.key(number))
 
     def search(self, question: int, session: int) -> None:
         text = QUESTIONS[question % len(QUESTIONS)]
-        self.memory.served(self.memory.search(text, session=f"s{session % 2}", now=self.now, deadline_ms=None))
+        self.memory.feedback.delivered(
+            self.memory.search(text, session=f"s{session % 2}", now=self.now, deadline_ms=None)
+        )
 
     def wait(self, times: int, _: int) -> None:
         self.now += times * DAYS_AT_ONCE * DAY
 
     def maintain(self, _: int, __: int) -> None:
-        self.memory.maintain()
+        self.memory.lifecycle.maintain()
 
     def unarchive(self, number: int, _: int) -> None:
-        self.memory.unarchive(self.key(number))
+        self.memory.lifecycle.unarchive(self.key(number))
 
     def checkpoint(self, name: int, part: int) -> None:
-        self.memory.checkpoint_create(CHECKPOINTS[name % len(CHECKPOINTS)], folder="" if part % 3 else "docs/deep")
+        self.memory.checkpoints.create(CHECKPOINTS[name % len(CHECKPOINTS)], folder="" if part % 3 else "docs/deep")
 
     def restore(self, name: int, way: int) -> None:
         chosen = CHECKPOINTS[name % len(CHECKPOINTS)]
-        self.memory.checkpoint_restore(chosen, replace=way % 2 == 0, keep_before=False)
+        self.memory.checkpoints.restore(chosen, replace=way % 2 == 0, keep_before=False)
 
     def model(self, number: int, _: int) -> None:
-        self.memory.use_model(MODELS[number % len(MODELS)])
+        self.memory.models.use(MODELS[number % len(MODELS)])
 
     def build(self, number: int, _: int) -> None:
         """Vectors beside those in use, which nobody puts in use."""
-        self.memory.build_model(MODELS[number % len(MODELS)])
+        self.memory.models.build(MODELS[number % len(MODELS)])
 
     def roll_back(self, _: int, __: int) -> None:
-        self.memory.roll_back_model()
+        self.memory.models.roll_back()
 
     def segment(self, _: int, __: int) -> None:
-        self.memory.write_segment()
+        self.memory.lifecycle.write_segment()
 
     def reopen(self, _: int, __: int) -> None:
         self.memory.close()
@@ -250,7 +252,9 @@ class Life:
         self.memory = opened(self.root)
         if crash.reached:
             self.now += AFTER_A_DEATH
-            assert self.memory.check() == (), f"{event.__name__} that was killed leaves a store that is wrong: {crash}"
+            assert self.memory.lifecycle.check() == (), (
+                f"{event.__name__} that was killed leaves a store that is wrong: {crash}"
+            )
 
     def forget_segment(self) -> None:
         """Takes the segment away, as if none had ever been written. The store must be closed."""

@@ -72,7 +72,7 @@ def check(case: dict[str, Any], tally: Tally) -> None:
     assert not [part for part in first.notes.degraded if "Error" in part.reason], first.notes.degraded
     for row in rows:
         assert 0 < row.first_line <= row.last_line or row.first_line == 0
-        steps = memory.explain(first, row.id).steps
+        steps = memory.explain.row(first, row.id).steps
         assert steps[-1].after == row.score
         for before, after in pairwise(steps):
             assert after.before == before.after

@@ -52,13 +52,13 @@ def folder(where: Path | None = None) -> Path:
 def opened(root: Path, pipeline: str = "default", **more: Any) -> Memory:
     """An open store in a folder, with the model that is there already."""
     memory = Memory.open(root / "memory.db", pipeline, root=root, environ={}, **more)
-    memory._open._models.embedder = model()  # read once for all stores
+    memory.session.opened._models.embedder = model()  # read once for all stores
     return memory
 
 
 def give_up_absent(memory: Memory) -> None:
     """Deletes what is absent for good, as maintenance does once its time is over."""
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         while absence.delete_over(txn, math.inf, 0.0):
             pass
 

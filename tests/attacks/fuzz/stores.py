@@ -62,11 +62,11 @@ def _searched(memory: Memory, _: Path) -> None:
 
 def _listed(memory: Memory, _: Path) -> None:
     memory.list()
-    memory.stats()
+    memory.inventory.stats()
 
 
 def _checked(memory: Memory, _: Path) -> None:
-    memory.health()
+    memory.status()
 
 
 def _indexed(memory: Memory, root: Path) -> None:

@@ -239,7 +239,7 @@ def check(steps: list[dict[str, Any]], tally: Tally) -> None:
 
     async def served(part: list[dict[str, Any]]) -> None:
         with opened(root) as memory:
-            workspace = Workspace(lambda _: memory, memory.settings)
+            workspace = Workspace(lambda _: memory, memory.session.settings)
             server = build(workspace, warm_up=False, limits=ThreadLimits())
             async with Client(server) as client:
 

@@ -75,7 +75,7 @@ def check_pipeline(text: bytes, tally: Tally) -> None:
     shown.write_text(pipelines.show(str(file), {}, effective=True), encoding="utf-8")
     mine = memory().using(str(file))
     again = memory().using(str(shown))
-    assert mine.pipeline.hash == again.pipeline.hash
+    assert mine.pipelines.current.hash == again.pipelines.current.hash
     for query in ("why rank fusion", "REQ-006"):
         found = [each.search(query, deadline_ms=None, now=1.8e9) for each in (mine, again)]
         assert len({row.id for row in found[0].results}) == len(found[0].results) <= 10

@@ -59,7 +59,7 @@ def memory(root: Path) -> Iterator[Memory]:
 
 def serve(memory: Memory, *queries: str, **more: Any) -> None:
     for query in queries:
-        memory.served(memory.search(query, **more))
+        memory.feedback.delivered(memory.search(query, **more))
 
 
 def pairs(root: Path, mode: str = "shadow") -> list[RecordedPair]:
@@ -92,11 +92,13 @@ def with_odd(whole: Pipeline, work: Callable[[Pool], Any]) -> Pipeline:
 
 def in_the_dark(memory: Memory, work: Callable[[Pool], Any], budget_ms: float = 500.0) -> RunningVariant:
     """Has a variant with such a step run in the dark, in place of all others."""
-    control = memory.pipeline
+    control = memory.pipelines.current
     running = RunningVariant(
         "odd", "dark_run", "", 1.0, Runner(with_odd(control, work)), placement.Placement(budget_ms)
     )  # fmt: skip
-    memory._in_force.put(replace(memory._in_force.now, shadows=Shadows(control, [running], memory._open.recorder)))
+    memory.session.configuration.put(
+        replace(memory.session.configuration.now, shadows=Shadows(control, [running], memory.session.opened.recorder))
+    )
     return running
 
 
@@ -111,8 +113,8 @@ def test_what_is_served_and_stored_is_what_it_is_without_variants(root: Path, tm
                 memory.search(query, now=1e9 + place, query_id=f"{place:016x}") for place, query in enumerate(QUERIES)
             ]
             for result in found:
-                memory.served(result)
-            assert memory.finish_shadows()
+                memory.feedback.delivered(result)
+            assert memory.shadows.finish()
             answers.append([[(row.key, row.score) for row in result.results] for result in found])
         stored.append(contents(folder / "m.db", (*RANDOM, "last_accessed", "last_used_at")))
 
@@ -126,15 +128,15 @@ def test_a_variant_that_comes_later_is_asked_all_that_was_kept_and_nothing_twice
     write_file(root / ".speckit" / "pipeline.yaml", "extends: default\n")
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         serve(memory, *QUERIES)
-        assert memory.shadows == ()
+        assert memory.shadows.list() == ()
     told: list[tuple[int, int]] = []
     write_file(root / ".speckit" / "pipeline.yaml", SHADOWS)
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
-        assert [(one.name, one.seen, one.waiting) for one in memory.shadows] == [("bm25", 0, 6), ("ranks", 0, 6)]
-        assert memory.finish_shadows(progress=lambda done, total: told.append((done, total)))
-        assert [(one.name, one.seen, one.waiting) for one in memory.shadows] == [("bm25", 6, 0), ("ranks", 6, 0)]
+        assert [(one.name, one.seen, one.waiting) for one in memory.shadows.list()] == [("bm25", 0, 6), ("ranks", 0, 6)]
+        assert memory.shadows.finish(progress=lambda done, total: told.append((done, total)))
+        assert [(one.name, one.seen, one.waiting) for one in memory.shadows.list()] == [("bm25", 6, 0), ("ranks", 6, 0)]
         first = pairs(root)
-        assert memory.finish_shadows()
+        assert memory.shadows.finish()
 
     assert told[-1] == (12, 12)
     assert pairs(root) == first
@@ -149,9 +151,9 @@ def test_a_query_is_replayed_as_it_was_served_while_the_store_is_the_same_and_el
     write_file(root / "notes" / "new.md", "# Gateway retries\n\nThe gateway retries for ever.\n")
     memory.index(root / "notes")
     serve(memory, QUERIES[1])
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
-    before, after = (pair for pair in pairs(root) if pair.variant.answer.pipeline == memory.shadows[0].hash)
+    before, after = (pair for pair in pairs(root) if pair.variant.answer.pipeline == memory.shadows.list()[0].hash)
     assert (before.basis, after.basis) == ("present", "served")
     new = memory.get("notes/new.md").id
     assert new in before.control.memories
@@ -163,11 +165,11 @@ def test_a_query_of_a_session_is_replayed_with_what_the_session_knew_when_it_ask
     for number in range(3):
         serve(memory, f"gateway retries {number}", session="mine")
     with EvaluationDatabase.open(evaluation_file(root / "m.db")) as database:
-        memory.write_notes()
+        memory.feedback.write()
         served = [seen.control.memories for seen in database.served()]
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
-    mine = [pair for pair in pairs(root) if pair.variant.answer.pipeline == memory.shadows[0].hash]
+    mine = [pair for pair in pairs(root) if pair.variant.answer.pipeline == memory.shadows.list()[0].hash]
     assert [pair.control.memories[: len(rows)] for pair, rows in zip(mine, served, strict=True)] == served
     attended = [len(pair.query.read_point["session"]["attended"]) for pair in mine if pair.query.read_point]
     assert attended[0] == 0 < attended[1]
@@ -186,11 +188,11 @@ def test_a_deleted_folder_takes_the_pairs_that_need_it_and_leaves_the_experiment
     serve(memory, QUERIES[1])
     shutil.rmtree(root / "other")
     memory.index(root / "other")
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
     assert {pair.query.folder for pair in pairs(root)} == {""}
     assert lost(root)["gone"] == 1
-    assert [one.waiting for one in memory.shadows if one.mode == "shadow"] == [0, 0]
+    assert [one.waiting for one in memory.shadows.list() if one.mode == "shadow"] == [0, 0]
 
 
 @pytest.mark.requirement("P4.carried")
@@ -198,15 +200,15 @@ def test_evidence_carries_over_to_a_control_that_answers_alike_and_to_no_other(r
     budgets = "budgets_ms: {shadow: 900}\n"
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         serve(memory, *QUERIES)
-        assert memory.finish_shadows()
+        assert memory.shadows.finish()
     with EvaluationDatabase.open(evaluation_file(root / "m.db")) as database:
         database.prune(before=0.0, max_bytes=10**9, texts_before=1e12)  # nothing of it can be asked again
     states = []
     for text in (budgets + SHADOWS, SHADOWS.replace("default", "rsf")):
         write_file(root / ".speckit" / "pipeline.yaml", text)
         with Memory.open(root / "m.db", root=root, environ={}) as memory:
-            assert memory.finish_shadows()
-            states.append([(one.name, one.seen) for one in memory.shadows])
+            assert memory.shadows.finish()
+            states.append([(one.name, one.seen) for one in memory.shadows.list()])
 
     assert states == [[("bm25", 6), ("ranks", 6)], [("bm25", 0), ("ranks", 0)]]
 
@@ -238,14 +240,14 @@ def test_a_variant_whose_process_has_to_end_again_and_again_is_given_up(
 ) -> None:
     monkeypatch.setattr(replay_process, "ReplayProcess", process)
     serve(memory, *QUERIES)
-    assert memory.finish_shadows()
-    states = memory.shadows[:2]
+    assert memory.shadows.finish()
+    states = memory.shadows.list()[:2]
     monkeypatch.undo()
-    assert memory.finish_shadows()  # asks those nothing any more
+    assert memory.shadows.finish()  # asks those nothing any more
 
     assert [(one.place, one.seen, one.failed, one.waiting) for one in states] == [("off", 3, 3, 0)] * 2
     assert states[0].retreat == "3 of its processes crashed or hung"
-    assert memory.shadows[:2] == states
+    assert memory.shadows.list()[:2] == states
     assert {pair.variant.answer.failure for pair in pairs(root)} == {"ReplayTimeout in odd"}
 
 
@@ -265,9 +267,9 @@ def test_a_variant_that_fails_on_everything_is_given_up_and_one_that_answers_now
 
     monkeypatch.setattr(Replayer, "replay", failing)
     serve(memory, *QUERIES)
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
-    always, often = memory.shadows[:2]
+    always, often = memory.shadows.list()[:2]
     assert (always.place, always.seen, always.retreat) == ("off", 4, "it failed on all of 4 queries")
     assert (often.place, often.seen, often.failed) == ("replay", 6, 5)
 
@@ -285,10 +287,10 @@ def test_what_is_interrupted_goes_on_where_it_was(root: Path, memory: Memory, mo
 
     monkeypatch.setattr(Replayer, "replay", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        memory.finish_shadows()
+        memory.shadows.finish()
     done = pairs(root)
     monkeypatch.setattr(Replayer, "replay", whole)
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
     assert len(done) == 3
     assert len(pairs(root)) == 12
@@ -297,15 +299,15 @@ def test_what_is_interrupted_goes_on_where_it_was(root: Path, memory: Memory, mo
 
 def test_a_busy_log_is_told_and_costs_no_answer(root: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(memory, QUERIES[0])
-    memory.write_notes()
+    memory.feedback.write()
     monkeypatch.setattr("speckit_memory.memory.store.evaluation.database.BUSY_TIMEOUT_MS", 10)
     file = EvaluationFile(evaluation_file(root / "m.db"), create=False, busy_timeout_ms=1000)
     with file.writing():
         serve(memory, QUERIES[1])
         with pytest.raises(SpeckitError, match="E022"):
-            memory.finish_shadows()
+            memory.shadows.finish()
     file.close()
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
     assert len(pairs(root)) == 4
 
 
@@ -314,9 +316,9 @@ def test_a_share_of_the_queries_is_replayed_the_same_ones_each_time(tmp_path: Pa
     root = written(tmp_path, "extends: default\nshadows: [{use: bm25, sample: 0.5}]\n")
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         for number in range(40):
-            memory.served(memory.search("gateway", query_id=f"{number:016x}"))
-        assert memory.finish_shadows()
-        hashed = memory.shadows[0].hash
+            memory.feedback.delivered(memory.search("gateway", query_id=f"{number:016x}"))
+        assert memory.shadows.finish()
+        hashed = memory.shadows.list()[0].hash
     seen = {int(pair.query.id, 16) for pair in pairs(root)}
 
     assert 8 < len(seen) < 32
@@ -326,9 +328,9 @@ def test_a_share_of_the_queries_is_replayed_the_same_ones_each_time(tmp_path: Pa
 @pytest.mark.requirement("P4.dark")
 def test_a_dark_run_keeps_its_cost_and_not_its_rows_and_is_a_sample_of_the_searches(root: Path, memory: Memory) -> None:
     result = memory.search(QUERIES[0])
-    memory.served(result)
-    assert memory.finish_shadows()
-    memory.write_notes()
+    memory.feedback.delivered(result)
+    assert memory.shadows.finish()
+    memory.feedback.write()
 
     [dark] = pairs(root, "dark_run")
     assert dark.basis == "live"
@@ -336,7 +338,7 @@ def test_a_dark_run_keeps_its_cost_and_not_its_rows_and_is_a_sample_of_the_searc
     assert dark.variant.spent_ms == dark.variant.answer.total_ms > 0
     write_file(root / ".speckit" / "pipeline.yaml", "extends: default\ndark_runs: [catalogue]\n")
     with Memory.open(root / "m.db", root=root, environ={}) as other:
-        assert [one.sample for one in other.shadows] == [0.05]
+        assert [one.sample for one in other.shadows.list()] == [0.05]
 
 
 @pytest.mark.requirement("P4.served")
@@ -352,11 +354,11 @@ def test_a_dark_run_that_fails_is_noted_by_kind_and_step_and_the_answer_is_what_
     root: Path, memory: Memory, work: Callable[[Pool], Any], failure: str
 ) -> None:
     expected = memory.search(QUERIES[0], now=1e9).results
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
     odd = in_the_dark(memory, work)
     assert memory.search(QUERIES[0], now=1e9).results == expected
-    assert memory.finish_shadows()
-    memory.write_notes()
+    assert memory.shadows.finish()
+    memory.feedback.write()
 
     assert (odd.seen, odd.failed) == (1, 1)
     assert failure in {pair.variant.answer.failure for pair in pairs(root, "dark_run")}
@@ -382,7 +384,7 @@ def test_a_dark_run_that_does_not_end_is_given_up_and_others_are_counted_meanwhi
     while odd.place != "off" and time.monotonic() < until:
         time.sleep(0.02)
     memory.search(QUERIES[2])
-    memory.write_notes()
+    memory.feedback.write()
     going_on.set()
 
     assert (odd.place, odd.seen, odd.failed, dict(odd.dropped)) == ("off", 1, 1, {"queue": 1, "off": 1})
@@ -402,15 +404,15 @@ def test_a_dark_run_over_the_budget_leaves_the_request_path_and_stays_away_until
         with Memory.open(root / "m.db", root=root, environ={}) as memory:
             for number in range(placement.ENOUGH):
                 memory.search(f"gateway {number}")
-                assert memory.finish_shadows()
-            places.append([one.place for one in memory.shadows])
+                assert memory.shadows.finish()
+            places.append([one.place for one in memory.shadows.list()])
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         memory.search("gateway")
-        assert memory.finish_shadows()
-        [state] = memory.shadows
+        assert memory.shadows.finish()
+        [state] = memory.shadows.list()
     monkeypatch.setattr(variant, "REST_SECONDS", -1.0)
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
-        [rested] = memory.shadows
+        [rested] = memory.shadows.list()
 
     assert places == [["idle"], ["off"]]
     assert (state.place, dict(state.dropped)) == ("off", {"off": 1})
@@ -425,8 +427,8 @@ def test_a_dark_run_that_has_not_ended_when_the_process_ends_is_counted(
     going_on = threading.Event()
     odd = in_the_dark(memory, lambda _: going_on.wait(60))
     memory.search(QUERIES[0])
-    memory.end_shadows()
-    memory.write_notes()
+    memory.shadows.stop()
+    memory.feedback.write()
     going_on.set()
 
     assert (odd.seen, dict(odd.dropped)) == (0, {"end": 1})
@@ -448,15 +450,15 @@ def test_where_no_thread_can_be_started_queries_are_answered_and_counted(
 
     assert dict(odd.dropped) == {"queue": 1}
     memory.search(QUERIES[1])
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
     assert odd.seen == 1
 
 
 def test_health_and_measurements_are_seen_by_no_variant(memory: Memory, root: Path) -> None:
-    memory.health()
+    memory.status()
     with memory.using("default") as other:
         other.search(QUERIES[0])
-    assert memory.finish_shadows()
+    assert memory.shadows.finish()
 
     assert not evaluation_file(root / "m.db").exists()
 
@@ -479,18 +481,18 @@ def test_nothing_is_asked_where_nothing_is_recorded(root: Path) -> None:
     write_file(root / ".speckit" / "config.yaml", 'evaluation: {record: "off"}\n')
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         serve(memory, QUERIES[0])
-        assert memory.finish_shadows()
-        assert memory.shadows == ()
+        assert memory.shadows.finish()
+        assert memory.shadows.list() == ()
     assert not evaluation_file(root / "m.db").exists()
 
 
 @pytest.mark.requirement("P4.dropped")
 def test_hand_overs_are_not_replayed_and_not_measured(memory: Memory) -> None:
     result = memory.search("gateway", mode="resume")
-    memory.served(result)
-    assert memory.finish_shadows()
+    memory.feedback.delivered(result)
+    assert memory.shadows.finish()
 
-    assert [one.waiting for one in memory.shadows[:2]] == [0, 0]
+    assert [one.waiting for one in memory.shadows.list()[:2]] == [0, 0]
 
 
 @pytest.mark.requirement("P4.dropped")
@@ -498,10 +500,10 @@ def test_health_counts_what_variants_saw_in_all_processes(root: Path) -> None:
     for query in QUERIES[:2]:
         with Memory.open(root / "m.db", root=root, environ={}) as memory:
             serve(memory, query)
-            assert memory.finish_shadows()
+            assert memory.shadows.finish()
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         serve(memory, QUERIES[2])
-        [check] = [check for check in memory.health().checks if check.name == "shadows"]
+        [check] = [check for check in memory.status().checks if check.name == "shadows"]
 
     assert "'bm25' in shadow, by replay, 2 seen, 1 waiting" in check.detail
     assert (
@@ -512,5 +514,5 @@ def test_health_counts_what_variants_saw_in_all_processes(root: Path) -> None:
 def test_queries_that_are_compared_by_hand_join_no_experiment(memory: Memory, root: Path) -> None:
     with memory.with_shadows("bm25") as both:
         both.search(QUERIES[0])
-    memory.write_notes()
+    memory.feedback.write()
     assert not evaluation_file(root / "m.db").exists()

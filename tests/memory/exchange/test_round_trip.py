@@ -70,7 +70,7 @@ def full(tmp_path: Path) -> Path:
 @pytest.mark.requirement("M14", "M14.lossless")
 def test_every_table_comes_along(full: Path, tmp_path: Path) -> None:
     with opened(full) as memory:
-        done = memory.export(tmp_path / "out")
+        done = memory.exchange.export(tmp_path / "out")
     assert (done.memories, done.without_file) == (4, ())
     told: dict[str, list[object]] = json.loads((tmp_path / "out" / "store.json").read_text())
     for record in (tmp_path / "out" / "learned").rglob("*.json"):
@@ -78,11 +78,11 @@ def test_every_table_comes_along(full: Path, tmp_path: Path) -> None:
     assert set(told) == {table.name for table in PORTABLE}
 
     with opened(tmp_path / "other") as memory:
-        assert memory.import_from(tmp_path / "out").count("created") == 4
-        assert memory.database.check() == []
-        again = memory.export(tmp_path / "again")
-        assert memory.import_from(tmp_path / "out").count("unchanged") == 4
-        assert memory.export(tmp_path / "again").written == 0
+        assert memory.exchange.import_from(tmp_path / "out").count("created") == 4
+        assert memory.session.database.check() == []
+        again = memory.exchange.export(tmp_path / "again")
+        assert memory.exchange.import_from(tmp_path / "out").count("unchanged") == 4
+        assert memory.exchange.export(tmp_path / "again").written == 0
         report = memory.index([tmp_path / "other" / "a", tmp_path / "other" / "b"])
         assert (len(report.unchanged), report.embedded, report.updated, report.deleted) == (3, 0, [], [])
     assert again.memories == 4
@@ -96,14 +96,14 @@ def test_a_living_project_answers_as_before(tmp_path: Path) -> None:
         pass
     store = tmp_path / "project" / "memory.db"
     with Memory.open(store, root=tmp_path / "project", environ={}, shadows=False) as memory:
-        memory.maintain()
-        memory.export(tmp_path / "out")
+        memory.lifecycle.maintain()
+        memory.exchange.export(tmp_path / "out")
         before = answers(memory)
     with opened(tmp_path / "other") as memory:
-        done = memory.import_from(tmp_path / "out")
+        done = memory.exchange.import_from(tmp_path / "out")
         assert done.count("created") == len(done.memories)
-        memory.export(tmp_path / "again")
-        memory.maintain()
+        memory.exchange.export(tmp_path / "again")
+        memory.lifecycle.maintain()
         assert answers(memory) == before
         report = memory.index([tmp_path / "other"])
         assert (len(report.unchanged), report.embedded) == (len(done.memories), 0)
@@ -145,20 +145,20 @@ def test_seeded_stores_come_back_equal(tmp_path: Path, seed: int) -> None:
         memory.index([root / "d", root / "f"] if (root / "f").is_dir() else [root])
         memory.index_documents(loose)
         for key in drawn.sample(keys, 4):
-            memory.validate(key, useful=drawn.random() < 0.6)
-        memory.link_one(keys[0], "supports", keys[1], strength=0.4, evidence='because "so"\n')
-        memory.task_preflight("d", "t1", knowledge=10, uncertainty=50, context=20)
+            memory.learning.validate(key, useful=drawn.random() < 0.6)
+        memory.graph.link(keys[0], "supports", keys[1], strength=0.4, evidence='because "so"\n')
+        memory.learning.preflight("d", "t1", knowledge=10, uncertainty=50, context=20)
         if drawn.random() < 0.5:  # a file that is gone before the export, and comes back with the import
             (root / keys[2]).unlink()
-        memory.export(tmp_path / "out")
+        memory.exchange.export(tmp_path / "out")
         before = known(memory)
     with opened(tmp_path / "two") as memory:
-        done = memory.import_from(tmp_path / "out")
+        done = memory.exchange.import_from(tmp_path / "out")
         assert {one.outcome for one in done.memories} == {"created"}
         assert known(memory) == before
-        memory.export(tmp_path / "again")
-        assert memory.database.check() == []
-        assert {one.outcome for one in memory.import_from(tmp_path / "again").memories} == {"unchanged"}
+        memory.exchange.export(tmp_path / "again")
+        assert memory.session.database.check() == []
+        assert {one.outcome for one in memory.exchange.import_from(tmp_path / "again").memories} == {"unchanged"}
     assert files(tmp_path / "again") == files(tmp_path / "out")
 
 

@@ -44,7 +44,7 @@ def memory() -> Memory:
 
 def answered(pipeline: Pipeline, role: Role) -> Outcome:
     """What a pipeline answers to the question that asks a component of this role."""
-    store = memory().store()
+    store = memory().session.view()
     question = SearchRequest(text=NOWHERE if role is Role.RECOVERER else TEXT, limit=3)
     return Runner(pipeline).run(question.query(store, NOW, None), store)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.components import registry
 from speckit_memory.engine.search.searcher import Searcher
-from speckit_memory.engine.serving.serving import ConfigurationState
+from speckit_memory.engine.serving.serving import ActiveConfiguration, ConfigurationState
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Runner
@@ -32,8 +33,10 @@ CLEAN: dict[str, Pipeline] = {
 
 def through(memory: Memory, pipeline: Pipeline, *, strict: bool = True) -> Memory:
     """The same open store behind another pipeline."""
-    searching = Searcher(Runner(pipeline, strict=strict), memory.settings)
-    return Memory(memory._share, ConfigurationState(memory.settings, searching))
+    searching = Searcher(Runner(pipeline, strict=strict), memory.session.settings)
+    session = copy(memory.session)
+    session.configuration = ActiveConfiguration(ConfigurationState(memory.session.settings, searching))
+    return Memory(session)
 
 
 def searches(memory: Memory, names: Iterable[str] = tuple(CLEAN), places: Iterable[int] = ASKED) -> dict[str, Any]:

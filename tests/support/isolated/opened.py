@@ -16,7 +16,7 @@ from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import ReopeningStore
-from speckit_memory.engine.session.shared_store import StoreLease
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.pipeline.configuration.builder import build
 from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
@@ -67,6 +67,6 @@ def opened(root: Path, pipeline: Path | str, registry: Registry) -> Iterator[Mem
         return OpenStore(Database.open(config.db, create=create), root, models, recorder)
 
     with Memory(
-        StoreLease(ReopeningStore(store, create=False)), ConfigurationState(config, Searcher(runner, config))
+        StoreSession(ReopeningStore(store, create=False), ConfigurationState(config, Searcher(runner, config)))
     ) as memory:
         yield memory

@@ -28,7 +28,7 @@ from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import ReopeningStore
-from speckit_memory.engine.session.shared_store import StoreLease
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.memory.graph.ranking import of_edges
 from speckit_memory.memory.indexing import encoder_vectors
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder
@@ -284,7 +284,7 @@ def project(root: Path, environ: Mapping[str, str]) -> Project:
         )
 
     opened = Project(
-        StoreLease(ReopeningStore(store, create=True)), ConfigurationState(config, Searcher(runner, config))
+        StoreSession(ReopeningStore(store, create=True), ConfigurationState(config, Searcher(runner, config)))
     )
     opened.answers = []
     return opened
@@ -302,10 +302,10 @@ def write(root: Path, now: float, keys: Sequence[str] = tuple(NOTES)) -> None:
 
 def live(memory: Memory, now: float) -> None:
     """What the life of the memories leaves behind, which later features of the product write."""
-    encoder_vectors.make_all(memory.embedder, memory.database)
+    encoder_vectors.make_all(memory.models.embedder, memory.session.database)
     ids = {key: memory.get(key).id for key in NOTES}
     gateways = [ids[f"docs/gateway/{name}.md"] for name in GATEWAYS]
-    with memory.database.write() as txn:
+    with memory.session.database.write() as txn:
         key = "(SELECT content_hash || '/' FROM memories WHERE id = ?)"
         txn.connection.execute(f"DELETE FROM embedding_cache WHERE content_hash = {key}", (gateways[2],))
         set_attribute(txn, "confidence", {gateways[2]: 0.9, gateways[5]: 0.1, ids["specs/auth/spec.md"]: 0.8})
@@ -334,6 +334,6 @@ def living(root: Path, now: float) -> Iterator[Project]:
     write(root, now)
     with project(root, {}) as opened:
         opened.index([root])
-        opened._open.usage.write()  # later it would be among what tests change
+        opened.session.opened.usage.write()  # later it would be among what tests change
         live(opened, now)
         yield opened

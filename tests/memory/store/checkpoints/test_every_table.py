@@ -65,7 +65,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def memory_id(memory: Memory, key: str) -> int:
-    return int(value(memory.database.reader(), "SELECT id FROM memories WHERE key = ?", (key,)))
+    return int(value(memory.session.database.reader(), "SELECT id FROM memories WHERE key = ?", (key,)))
 
 
 def kept_rows(path: Path) -> dict[str, list[str]]:
@@ -83,17 +83,17 @@ def test_each_kept_table_has_rows_to_bring_back(store: Path) -> None:
 def test_every_row_comes_back(store: Path, replace: bool) -> None:
     before = kept_rows(store)
     with Memory.open(store, environ={}) as memory:
-        memory.checkpoint_create("all")
+        memory.checkpoints.create("all")
         memory.index_documents([Source("a/first.md", "# First\n\nChanged.\n")])
-        with memory.database.write() as txn:
+        with memory.session.database.write() as txn:
             delete_memories(txn, [memory_id(memory, "a/second.md")])
-        memory.checkpoint_restore("all", replace=replace)
+        memory.checkpoints.restore("all", replace=replace)
     assert kept_rows(store) == before
     for file in store.parent.glob("memory.db*"):
         if file.is_file():
             file.unlink()
     with Memory.open(store, environ={}) as memory:
-        memory.checkpoint_restore("all", replace=replace)
+        memory.checkpoints.restore("all", replace=replace)
     assert kept_rows(store) == before
 
 
@@ -101,13 +101,13 @@ def test_every_row_comes_back(store: Path, replace: bool) -> None:
 def test_rows_of_a_folder_come_back_and_no_others_change(store: Path) -> None:
     before = kept_rows(store)
     with Memory.open(store, environ={}) as memory:
-        memory.checkpoint_create("of-a", folder="a")
-        with memory.database.write() as txn:
+        memory.checkpoints.create("of-a", folder="a")
+        with memory.session.database.write() as txn:
             delete_memories(txn, [memory_id(memory, "a/second.md")])
-        with memory.database.write() as txn:
+        with memory.session.database.write() as txn:
             txn.connection.execute("UPDATE task_records SET knowledge = 9")
             txn.connection.execute("UPDATE suspected_contradictions SET dismissed_at = 5.0")
-        memory.checkpoint_restore("of-a", replace=True)
+        memory.checkpoints.restore("of-a", replace=True)
     after = kept_rows(store)
     changed = {name for name in before if after[name] != before[name]}
     assert changed == {"task_records"}

@@ -114,7 +114,7 @@ def test_a_store_of_every_schema_becomes_one_of_today(unasked: Path, tmp_path: P
         had = {table: columns(old, table) for table in tables(old)}
 
     with Memory.open(path, root=tmp_path, environ={}) as memory:
-        assert memory.database.check() == []
+        assert memory.session.database.check() == []
         found = [[(row.id, row.score) for row in memory.search(query, deadline_ms=None).results] for query in ASKED]
     # the tokens of passages came with a migration, and with the next index of what was stored before
     tokens = "0004_chunk_tokens" in names[:count]

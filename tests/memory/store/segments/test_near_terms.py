@@ -45,7 +45,7 @@ def test_a_search_for_a_word_that_nothing_holds_goes_through_no_list_of_all_term
         )
     with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
         memory.index([tmp_path / "docs"])
-        memory.write_segment()
+        memory.lifecycle.write_segment()
     monkeypatch.delattr(Vocabulary, "_all")
     with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
         for word, instead in (("zzxqjwkvp", {}), ("zenzibaryte", {"zenzibaryte": ("zanzibarit",)})):

@@ -1,23 +1,22 @@
-"""Holds a memory's configuration in force and follows the files it was read from."""
+"""The pipeline in force, and the files that it was read from."""
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.cache_key import StateToken
-from speckit_memory.engine.serving.serving import ActiveConfiguration, problems_of
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.serving.serving import problems_of
+from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.serving.reloading import FilesFollowed, Reloading
+    from speckit_memory.engine.serving.reloading import FilesFollowed
 
 
 def chosen_or_shipped(
@@ -46,32 +45,23 @@ def chosen_or_shipped(
         return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
 
 
-class ConfigurationOperations(ABC):
-    """The part of `engine.api.memory.Memory` that holds the configuration in force."""
+@dataclass(eq=False)
+class PipelineService:
+    """Reads the configuration in force and follows its files."""
 
-    _in_force: ActiveConfiguration
-    _files: Reloading | None = None
-
-    @property
-    @abstractmethod
-    def _followed(self) -> ReopeningStore:
-        """The open store."""
+    session: StoreSession
 
     @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self._in_force.now.settings
-
-    @property
-    def pipeline(self) -> Pipeline:
+    def current(self) -> Pipeline:
         """The pipeline in force."""
-        return self._searching.runner.pipeline
+        return self.session.searcher.runner.pipeline
 
     @property
-    def _searching(self) -> Searcher:
-        return self._in_force.now.searching
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about broken files, added to every answer."""
+        return self.session.files.amiss if self.session.files else ()
 
-    def follow_files(self, since: float | None = None) -> None:
+    def follow(self, since: float | None = None) -> None:
         """From now on applies changes of the configuration files to searches; for long-lived processes.
 
         Files that changed after `since` (epoch seconds) count as changed. A broken file changes nothing; if the files
@@ -81,19 +71,21 @@ class ConfigurationOperations(ABC):
         # imported here: only servers follow files
         from speckit_memory.engine.serving.reloading import Reloading, can_be_followed
 
-        if can_be_followed(self._in_force.now):
-            recorder = self._followed.current.recorder
-            self._files = Reloading(self._in_force, recorder, time.time() if since is None else since)
+        if can_be_followed(self.session.configuration.now):
+            recorder = self.session.opened.recorder
+            self.session.files = Reloading(
+                self.session.configuration, recorder, time.time() if since is None else since
+            )
 
-    def look_at_files(self) -> FilesFollowed | None:
+    def reload(self) -> FilesFollowed | None:
         """Applies changed configuration files, if they are followed; searches call this themselves.
 
         Returns the state of the files, None if they are not followed.
         """
-        if self._files is None:
+        if self.session.files is None:
             return None
-        self._files.look()
-        return self._files.state
+        self.session.files.look()
+        return self.session.files.state
 
     def standing(self) -> StateToken | None:
         """The cache key of answers; None if answers are interleaved, which is random per query.
@@ -101,14 +93,9 @@ class ConfigurationOperations(ABC):
         An answer made between two calls with equal keys stays valid until the key changes, unless it depends on the
         clock. Raises as a search does if the store cannot be read.
         """
-        self.look_at_files()
-        serving = self._in_force.now
+        self.reload()
+        serving = self.session.configuration.now
         if serving.shadows is not None and serving.shadows.mixes:
             return None
-        store, commits = self._followed.run(lambda opened: (opened.name, opened.commits.number()))
-        return StateToken(store, commits, serving.name, self._amiss)
-
-    @property
-    def _amiss(self) -> tuple[str, ...]:
-        """Warnings about broken files, added to every answer."""
-        return self._files.amiss if self._files else ()
+        store, commits = self.session.read(lambda opened: (opened.name, opened.commits.number()))
+        return StateToken(store, commits, serving.name, self.warnings)
