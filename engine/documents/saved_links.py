@@ -28,12 +28,27 @@ class LinkedMemories(Protocol):
     def lineage(
         self, name: int | str, *, direction: Literal["outgoing"], depth: int, relations: Sequence[str]
     ) -> Lineage:
-        """The links of a memory."""
+        """The links of a memory.
+
+        Args:
+            name: The memory, by id or key.
+            direction: Links that begin at the memory.
+            depth: Maximum number of hops.
+            relations: The relations to follow.
+        """
 
     def link_one(
         self, source: int | str, relation: str, target: int | str, *, strength: float | None, evidence: str
     ) -> NamedEdge:
-        """Makes a link."""
+        """Makes a link.
+
+        Args:
+            source: The memory that the link begins at, by id or key.
+            relation: One of the six relations.
+            target: The memory that the link ends at, by id or key.
+            strength: In [0, 1]; None for 1, or what an existing link has.
+            evidence: A text that supports the link.
+        """
 
 
 def resolve_links(

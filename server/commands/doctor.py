@@ -50,7 +50,16 @@ def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check SQLite, the store, the embedding model and the configuration.
 
     Also checks packages and the SQLite extension. Prints failures and warnings, failures first, and the result of
-    --repair; otherwise one line. Exits with 1 on a failure. A store that does not exist yet is not a failure.
+    --repair; otherwise one line. Exits with 1 on a failure. A store that does not exist yet is not a failure.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        fix: Whether the segment is rewritten first, and leftover segment files are removed.
+        repair: Whether derived data is rebuilt first, after a checkpoint.
+        verbose: Whether passed checks are shown too.
+
+    Returns:
+        1 if a check failed, else 0.
     """
     wrong = _workspace_files(common)
     if wrong and repair:

@@ -60,7 +60,18 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
 
     A path given here is indexed and remembered as a source even if it is hidden or ignored; a later run over a folder
     above keeps it. Below a folder, files excluded by .gitignore or by sources.exclude of .speckit/config.yaml are left
-    out.
+    out.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        paths: Files and folders; none for the stored sources.
+        force: Whether unchanged files are read again.
+        forget: Whether the paths are removed from the sources.
+        dry_run: Whether only the outcome is shown and nothing is written.
+        watch: Whether the command keeps running and indexes changed files.
+
+    Returns:
+        The exit status: that of the errors of documents, else 0.
     """
     if forget:
         if force or watch:

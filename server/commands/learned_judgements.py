@@ -25,7 +25,13 @@ from speckit_memory.server.views.judgements_text import HEADS, cells, row
 def command(common: Common, name: str | None, session: str, limit: int) -> None:
     """Show judgements and promotions: when, by which session, and their effect.
 
-    `learned undo` reverts them. The last 200 of each memory are kept.
+    `learned undo` reverts them. The last 200 of each memory are kept.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None for all memories.
+        session: Session that judged; "" for all.
+        limit: Maximum number, the latest first.
     """
     with existing_store(common) as memory:
         found = memory.judgements(known_key(memory, name) if name else None, session=session, limit=limit)

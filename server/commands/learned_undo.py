@@ -27,7 +27,13 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
 
     The numbers are those of `learned judgements`; all of them are undone or none. Memories are then as if the
     judgements had never been given: later ones count as they would have, and a promotion with too little support left
-    is undone too.
+    is undone too.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        numbers: Numbers of judgements.
+        name: Memory whose judgements are all taken back; None for no memory.
+        session: Session whose judgements are all taken back; "" for no session.
     """
     if bool(numbers) is bool(name or session):
         raise click.UsageError("give judgements by their numbers, or with --memory or --session")

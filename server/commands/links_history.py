@@ -26,7 +26,13 @@ def command(common: Common, name: str | None, by: str, limit: int) -> None:
     """Show changes of links: strengths, additions and removals.
 
     With a name, only those of one memory. Changes are by hand or by background work. `links undo` reverts them by
-    number.
+    number.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None for all memories.
+        by: Maker of the changes; "" for all.
+        limit: Maximum number, the latest first.
     """
     with existing_store(common) as memory:
         changes = memory.link_history(known_key(memory, name) if name else None, by=by, limit=limit)

@@ -22,7 +22,15 @@ from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_
 )
 @shared_options("db", "json")
 def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
-    """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
+    """Find memories whose trigger phrases occur in a PROMPT, faster than a search.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        prompt: Text to look for trigger phrases in.
+        limit: Maximum number of memories.
+        session: Name of the session; "" for none.
+        turn: Turn of the session's conversation; None if unknown.
+    """
     if not prompt.strip():
         raise SpeckitError("E043", "the prompt is empty", actions=("give the text to look for trigger phrases in",))
     if turn is not None and not session:

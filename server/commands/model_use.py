@@ -28,7 +28,17 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
 
     The vectors are compared by the answers to queries made of your memories and, by vectors alone, to the judged
     questions that ship. Searches use the old vectors until the change, which is one step for all processes. The next
-    run continues an interrupted one. --rollback restores the previous model and computes nothing.
+    run continues an interrupted one. --rollback restores the previous model and computes nothing.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Name of the model.
+        rollback: Whether the model in use before the last change is used again.
+        compare_only: Whether vectors are built and compared but not used.
+        no_compare: Whether the model changes without a comparison.
+
+    Returns:
+        1 if the model was refused, else 0.
     """
     if rollback == bool(name):
         raise click.UsageError("give either a NAME or --rollback", click.get_current_context())
