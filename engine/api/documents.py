@@ -137,7 +137,8 @@ class DocumentOperations(ABC):
     ) -> SaveResult:
         """Writes a text to a new Markdown file of the workspace and saves it (feature T4).
 
-        An existing file is never overwritten; if the checks refuse the text, no file is left.
+        An existing file is never overwritten; if the checks refuse the text, no file is left. A file that already holds
+        this text and is no memory yet is saved.
 
         Args:
             content: The text.
@@ -166,7 +167,11 @@ class DocumentOperations(ABC):
             cast("LinkedMemories", self), self.settings.root, path, supersedes, relates_to
         )
         draft, left_out = new_documents.draft_document(self.settings.root, content, title, folder, path, tier, triggers)
-        if links and (known := new_documents.written_before(self.settings.root, draft)):
+        known = new_documents.written_before(self.settings.root, draft, declared=not links)
+        # a process that was killed between file and store leaves a file without a memory: it is saved, not made twice
+        if known and (
+            links or not self._followed.run(lambda opened: reader.known_files(opened.database.reader(), known))
+        ):
             return self.save_file(
                 self.settings.root / known,
                 force=force,
@@ -176,7 +181,7 @@ class DocumentOperations(ABC):
                 session=session,
                 supersedes=supersedes,
                 relates_to=relates_to,
-            )
+            ).without(left_out)
         draft = replace(draft, text=saved_links.declare_links(draft.text, links))
         if dry_run:
             saved = self._followed.run(
