@@ -15,10 +15,11 @@ from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.environment import flags_of_extensions, remarks
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -131,11 +132,12 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Doc
         if error.code == "E024":
             from speckit_memory.engine.diagnostics.health import DAMAGED
 
-            return [*told, *(DoctorCheck("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
+            own = (error.problems[0].hint + " If it was one: ") * (error.problems[0].hint != CODES["E024"].hint)
+            return [*told, *(DoctorCheck("store", "fail", str(problem), own + DAMAGED) for problem in error.problems)]
         # E010: there is no store yet, which is only a warning
         if error.code != "E010":
             return [*told, *_wrong("store", error)]
-        without = no_store(settings(common.db), ()).problems[0]
+        without = no_store(settings(common.db), (), named=common.db).problems[0]
         hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
         missing = [DoctorCheck("store", "warn", without.message, hint)]
         if repair:

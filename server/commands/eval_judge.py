@@ -11,6 +11,7 @@ import click
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import (
@@ -20,7 +21,7 @@ from speckit_memory.server.console.arguments.options import (
     no_keep_option,
     shared_options,
 )
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:

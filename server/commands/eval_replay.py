@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from speckit_memory.config.workspace.settings import settings
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.time_spec import since as moment_of
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:

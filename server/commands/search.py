@@ -13,10 +13,11 @@ from speckit_memory.config.files.paths import is_working_folder
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import beginning, block, plural, print_json, table, wrap_text
+from speckit_memory.server.console.output import beginning, block, print_json, table, wrap_text
 from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
 

@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         memory = workspace.memory()
         if undo:
             from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-            from speckit_memory.server.console.output import plural
+            from speckit_memory.errors.echo import plural
 
             back = memory.undelete(undo)
             return Reply(

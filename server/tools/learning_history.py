@@ -32,7 +32,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             onlyComplete: Whether only complete tasks are sent.
             includeSummary: Whether means and trend are sent.
         """
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 
         found = workspace.memory().learning_history(

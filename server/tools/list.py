@@ -34,7 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             sortBy: Order: newest, last changed or heaviest first.
             includeChunks: Whether the passages of each memory are sent.
         """
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.folder_text import in_folder, missing_folder
         from speckit_memory.server.views.memory_list import PartOfPage, rows_of, with_passages
 

@@ -43,7 +43,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             turnNumber: Turn of the session's conversation; None if unknown.
             include_cognitive: Whether the session's attention orders the memories.
         """
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""

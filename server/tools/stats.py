@@ -34,7 +34,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             includeScores: Whether the score of each folder is sent with its components.
             includeArchived: Whether archived folders and memories are counted.
         """
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.rows.rows import when
 
         memory = workspace.memory()

@@ -27,8 +27,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             promote: Whether to make the memory critical, once readers trust it.
             sessionId: Name of the session; "" for none.
         """
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.console.arguments.memory_names import of_known
-        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.rows import judgement
         from speckit_memory.server.views.unweighed_inputs import unweighed_judgement
         from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data

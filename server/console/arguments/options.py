@@ -13,8 +13,9 @@ import click
 
 from speckit_memory.config.files.paths import named_path, working_folder
 from speckit_memory.errors import NotFoundError, SpeckitError, StoreError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.output import plural, wrap_text
+from speckit_memory.server.console.output import wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory

@@ -66,7 +66,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _summary(found: "Lineage") -> str:
-    from speckit_memory.server.console.output import plural
+    from speckit_memory.errors.echo import plural
 
     return f"{found.key}: {plural(len(found.steps), 'causal link')} within {plural(found.depth, 'hop')}"
 
