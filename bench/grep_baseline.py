@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery, read
 from speckit_memory.evaluation.datasets.documents import documents
 from speckit_memory.evaluation.datasets.lines import Problems
@@ -43,10 +44,15 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
 
 
+def folder_of(name: str) -> Path:
+    """The folder of a dataset, named as the command line names it."""
+    return bundled.FOLDER if name == bundled.NAME else Path(name)
+
+
 def main() -> None:
     """Print the mean nDCG@10 of each dataset."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="+")
+    parser.add_argument("datasets", type=folder_of, nargs="+", help="Folders in the BEIR layout, or `bundled`.")
     for folder in parser.parse_args().datasets:
         dataset = read(folder)
         queries = [query for query in dataset.queries if relevant(dataset.judgements.get(query.id, {}))]

@@ -1,4 +1,4 @@
-"""Hand-overs: memories that record where work stopped."""
+"""Handovers: memories that record where work stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from speckit_memory.pipeline.running.lookup import information_held, memories_wi
 
 
 class HandoverParams(ChannelParams):
-    """Weights of the parts of a hand-over's score."""
+    """Weights of the parts of a handover's score."""
 
     words: float = Field(0.4, ge=0, le=1, description="Weight of the words that name the work.")
     recency: float = Field(
-        0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days behind the hand-over changed last)."
+        0.3, ge=0, le=1, description="Weight of 1 / (1 + fade · days behind the handover changed last)."
     )
     kind: float = Field(0.2, ge=0, le=1, description="Weight of having two or more of the sections; one counts half.")
     session: float = Field(
@@ -33,11 +33,11 @@ class HandoverParams(ChannelParams):
 
 
 class Handover:
-    """Hand-overs with the sections that the query names, or with any section if it names none; the latest first.
+    """Handovers with the sections that the query names, or with any section if it names none; the latest first.
 
     Sections are marked by ANCHOR tags, or by well-known headings in a document whose file, folder, title or front
-    matter calls it a hand-over; such a document counts even without a section. Any other document needs two sections
-    under headings that are rare outside hand-overs. A summary alone makes no hand-over.
+    matter calls it a handover; such a document counts even without a section. Any other document needs two sections
+    under headings that are rare outside handovers. A summary alone makes no handover.
 
     The score is a weighted mean in [0, 1] of four parts: the share of the query's information (Σ idf of its words,
     without those that merely ask to continue) that the memory holds; 1 / (1 + fade · days), with the days by which its
@@ -52,9 +52,9 @@ class Handover:
         self._params = params
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
-        """The `limit` best admitted hand-overs."""
+        """The `limit` best admitted handovers."""
         p = self._params
-        # `telling`: sections that only hand-overs have; some sections occur in any document.
+        # `telling`: sections that only handovers have; some sections occur in any document.
         wanted = query.anchors or handovers.SECTIONS
         telling = frozenset(wanted) - handovers.ANYBODYS or frozenset(wanted)
         enough = min(handovers.ENOUGH, len(telling))
@@ -110,7 +110,7 @@ def _headed(
 
     called = handovers.handover_memories(store)
     slugs = {name: known_sections.spellings(name) for name in wanted}
-    # Only documents called hand-overs, and those with enough heading words, need to be read.
+    # Only documents called handovers, and those with enough heading words, need to be read.
     candidates = np.union1d(called, _holding_some({name: slugs[name] for name in telling}, enough, store))
     found: dict[int, tuple[int, set[str]]] = {}
     unmistakable: dict[int, set[str]] = {}

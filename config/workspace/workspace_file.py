@@ -83,7 +83,7 @@ def entity_linking_of(entry: MappingEntry | None, problems: list[Problem]) -> En
     return "off"
 
 
-_KEYS = (
+KEYS = (
     "sources",
     "deadline_ms",
     "extensions",
@@ -158,8 +158,8 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return WorkspaceConfig(), problems
     if not isinstance(node, YamlMapping):
-        return WorkspaceConfig(), [*problems, form(node, "the file", f"a mapping with {', '.join(_KEYS)}")]
-    report_unknown(node, _KEYS, "the file", problems)
+        return WorkspaceConfig(), [*problems, form(node, "the file", f"a mapping with {', '.join(KEYS)}")]
+    report_unknown(node, KEYS, "the file", problems)
     return (
         WorkspaceConfig(
             sources=_sources(node, problems),
@@ -173,7 +173,7 @@ def read_workspace_config(root: Path) -> tuple[WorkspaceConfig, list[Problem]]:
             absent_days=_days(node, "absent_days", problems),
             entities=entity_linking_of(node.get("entities"), problems),
             profile=tool_profile_of(node.get("profile"), problems),
-            places={entry.key: entry.where for entry in node.entries if entry.key in _KEYS},
+            places={entry.key: entry.where for entry in node.entries if entry.key in KEYS},
         ),
         problems,
     )

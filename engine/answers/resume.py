@@ -28,7 +28,7 @@ MOST_CHANGED = 3
 MOST_TOKENS = 58
 """Maximum number of tokens of that sentence, so that an otherwise empty answer has at most 60."""
 UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
-NO_HANDOVER = "No hand-over yet."
+NO_HANDOVER = "No handover yet."
 ABOUT_IT = 0.5
 """Minimum share of the words' information content that a handover about the work must contain."""
 
@@ -104,7 +104,7 @@ def no_handover(query: Query, store: Store, tokens: Callable[[str], int]) -> str
     latest = np.argsort(-changed, kind="stable")[:MOST_CHANGED]
     keys = store.attributes.label("key", memories[latest]).tolist()
     names = [_dated(key, query.now - at) for key, at in zip(keys, changed[latest].tolist(), strict=True)]
-    said = f"No hand-over has a section {' or '.join(query.anchors)}." if query.anchors else NO_HANDOVER
+    said = f"No handover has a section {' or '.join(query.anchors)}." if query.anchors else NO_HANDOVER
     sentences = (f"{said} Changed last: {', '.join(names[:count])}" for count in range(len(names), 0, -1))
     return next((sentence for sentence in sentences if tokens(sentence) <= MOST_TOKENS), said)
 
@@ -115,7 +115,7 @@ def none_tells(handovers: Outcome, store: Store) -> str:
     changed = np.nan_to_num(store.attributes.number("updated_at", memories), nan=-np.inf)
     latest = int(np.argmax(changed))
     key = str(store.attributes.label("key", memories[latest : latest + 1])[0])
-    return f"no hand-over is about this; the latest is {_dated(key, handovers.query.now - float(changed[latest]))}"
+    return f"no handover is about this; the latest is {_dated(key, handovers.query.now - float(changed[latest]))}"
 
 
 def _dated(key: str, seconds: float) -> str:
@@ -130,7 +130,7 @@ def _dated(key: str, seconds: float) -> str:
 
 def ignored_options_warning(wanted: Sequence[str]) -> str:
     """The warning that handovers answered and ignored these per-search options."""
-    return f"hand-overs answered, through a separate pipeline that ignores {', '.join(wanted)}"
+    return f"handovers answered, through a separate pipeline that ignores {', '.join(wanted)}"
 
 
 def admitted_memories(attended: Sequence[AttendedMemory], query: Query, store: Store) -> list[AttendedMemory]:

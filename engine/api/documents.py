@@ -142,7 +142,8 @@ class DocumentService:
     ) -> SaveResult:
         """Writes a text to a new Markdown file of the workspace and saves it (feature T4).
 
-        An existing file is never overwritten; if the checks refuse the text, no file is left.
+        An existing file is never overwritten; if the checks refuse the text, no file is left. A file that already holds
+        this text and is no memory yet is saved.
 
         Args:
             content: The text.
@@ -169,7 +170,11 @@ class DocumentService:
 
         links = self._links(path, supersedes, relates_to)
         draft, left_out = new_documents.draft_document(self.session.root, content, title, folder, path, tier, triggers)
-        if links and (known := new_documents.written_before(self.session.root, draft)):
+        known = new_documents.written_before(self.session.root, draft, declared=not links)
+        # a process that was killed between file and store leaves a file without a memory: it is saved, not made twice
+        if known and (
+            links or not self.session.read(lambda opened: reader.known_files(opened.database.reader(), known))
+        ):
             return self.save(
                 self.session.root / known,
                 force=force,
@@ -179,7 +184,7 @@ class DocumentService:
                 session=session,
                 supersedes=supersedes,
                 relates_to=relates_to,
-            )
+            ).without(left_out)
         draft = replace(draft, text=saved_links.declare_links(draft.text, links))
         if dry_run:
             saved = self.session.read(

@@ -29,7 +29,7 @@ from speckit_memory.config.workspace.settings import (
     settings,
 )
 from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
-from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.config.workspace.workspace_file import KEYS, load_workspace_config
 from speckit_memory.engine.pipelines.flags_in_pipelines import WaitingPresets, waiting
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.builder import examine
@@ -43,17 +43,14 @@ NAMED = 8
 """Maximum number of flags listed; `flags list` shows all."""
 
 _VARIABLE_OF = {
-    "sources": "",
     "deadline_ms": DEADLINE_VARIABLE,
     "extensions": EXTENSIONS_VARIABLE,
     "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
     "evaluation": EVALUATION_VARIABLE,
     "vector_index": VECTOR_INDEX_VARIABLE,
-    "saving": "",
-    "entities": "",
     "profile": PROFILE_VARIABLE,
 }
-"""The keys of `config.yaml` with the variables that take precedence."""
+"""The keys of `config.yaml` over which a variable takes precedence."""
 
 
 def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
@@ -107,10 +104,8 @@ def _few(flags: list[Flag]) -> str:
 def told_settings(config: Settings) -> str:
     """Where each setting of `config.yaml` was set. Raises SpeckitError for an invalid file."""
     places = load_workspace_config(config.root).places
-    decided = {
-        key: variable if config.environ.get(variable) else places.get(key, SHIPPED)
-        for key, variable in _VARIABLE_OF.items()
-    }
+    variables = {key: name for key, name in _VARIABLE_OF.items() if config.environ.get(name)}
+    decided = {key: variables.get(key) or places.get(key, SHIPPED) for key in KEYS}
     told = [f"{key}: {place}" for key, place in decided.items() if place != SHIPPED]
     shipped = [key for key, place in decided.items() if place == SHIPPED]
     return "; ".join([*told, *([f"{SHIPPED}: {', '.join(shipped)}"] if shipped else [])])

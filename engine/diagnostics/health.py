@@ -22,7 +22,7 @@ from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import Replacement
 from speckit_memory.engine.shadowing.variant import WHY, ShadowState, tally_states
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridge, list_names
+from speckit_memory.errors.echo import abridge, list_names, plural
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.file_system import file_system_of
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
@@ -180,7 +180,9 @@ def _open_to_others(path: Path) -> list[str]:
 
 def _content(seen: HealthContext) -> HealthCheck:
     stats = reader.statistics(seen.database.reader())
-    detail = f"{stats.memories} memories, {stats.chunks} passages, {stats.edges} causal edges"
+    detail = ", ".join(
+        (plural(stats.memories, "memory"), plural(stats.chunks, "passage"), plural(stats.edges, "causal edge"))
+    )
     if stats.pending_embeddings:
         hint = f"Vectors follow: {WHO_EMBEDS}."
         return HealthCheck("content", False, f"{detail}; {stats.pending_embeddings} wait for their vectors", hint)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os.path import lexists
 from pathlib import Path
@@ -21,6 +21,7 @@ from speckit_memory.memory.editing.update_values import check_values
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.intake.secrets import Secret
 from speckit_memory.memory.parsing.declarations import front_matter
+from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.parsing.markdown.title import choose, first_heading
 from speckit_memory.memory.parsing.summarising import sentences
@@ -96,22 +97,24 @@ def draft_document(
     return NewDocument(naming.free_key(key, name, lambda each: lexists(root / each)), text, name, key), left_out
 
 
-def written_before(root: Path, draft: NewDocument) -> str:
+def written_before(root: Path, draft: NewDocument, *, declared: bool) -> str:
     """The key of the file that already holds the text of a draft, under one of its possible names; "" if there is
-    none."""
+    none. `declared`: it must have the same declarations, too, but for its date."""
     keys = [draft.key] if draft.folder is None else naming.possible_keys(draft.folder, draft.title)
     for key in keys:
         try:
             text = clean(document_file.open_document(root, key).text)
         except SpeckitError:
             return ""
-        if _body(text) == _body(draft.text):
+        if _content(text, declared) == _content(draft.text, declared):
             return key
     return ""
 
 
-def _body(text: str) -> str:
-    return text[front_matter.parse(text, "")[0].body_start :].strip()
+def _content(text: str, declared: bool) -> tuple[str, FrontMatter | None]:
+    found = front_matter.parse(text, "")[0]
+    undated = replace(found, created_at=None, fields=(), body_start=0, body_line=1)
+    return text[found.body_start :].strip(), undated if declared else None
 
 
 def create_file(root: Path, draft: NewDocument) -> DocumentFile:

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 
 _MB = 1_000_000
 _SAID = {
-    "queries": "queries",
-    "pairs": "answers of other pipelines",
-    "uses": "uses",
-    "scorings": "scored in detail",
-    "evaluations": "stored comparisons",
-    "pruned": "deleted for age or size",
-    "dropped": "not recorded",
+    "queries": ("query", ""),
+    "pairs": ("answer", " of other pipelines"),
+    "uses": ("use", ""),
+    "scorings": ("", "scored in detail"),
+    "evaluations": ("stored comparison", ""),
+    "pruned": ("", "deleted for age or size"),
+    "dropped": ("", "not recorded"),
 }
+"""By count: its noun, if any, and what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,11 @@ def notes(recorder: Recorder) -> RecordingHealth:
         hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."
         return RecordingHealth(recorder.problem is None and not recorder.on, str(problem), hint)
     size = recorder.path.stat().st_size / _MB
-    kept = ", ".join(f"{counts[name]} {said}" for name, said in _SAID.items() if counts[name] or name == "queries")
+    kept = ", ".join(
+        (plural(counts[name], noun) if noun else f"{counts[name]:,} ") + rest
+        for name, (noun, rest) in _SAID.items()
+        if counts[name] or name == "queries"
+    )
     room = f"{size:.1f} MB"
     if for_good >= 0.1:
         room += f", of which {for_good:.1f} MB of comparisons and judgements are kept permanently, beyond max_mb"

@@ -33,7 +33,7 @@ WHY: dict[str, str] = {
     "late": "the answer itself was incomplete because of its deadline",
     "end": "the process ended first",
     "rollout": "a flag is enabled for the session that asked",
-    "resume": "a hand-over answered, through a separate pipeline",
+    "resume": "a handover answered, through a separate pipeline",
 }
 """Reasons why a variant did not see a query, in words."""
 

@@ -29,8 +29,8 @@ from speckit_memory.memory.store.records import Relation
 from speckit_memory.pipeline.model.columns import Mode
 
 QUERIES, QRELS, EDGES = "queries.jsonl", "qrels/test.tsv", "edges.tsv"
-HARD_NEGATIVE = "hard_negative"
-"""The category of a query that sounds answerable but has no answer among the documents."""
+UNANSWERABLE = "hard_negative"
+"""The category, in the files of datasets, of a query that sounds answerable but has no answer among the documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class DatasetQuery:
     """One query. `folder` is the folder to search in, "" for all; `mode` the search mode; `intent` the intent assigned
     by a person, "" for none.
 
-    Only the category `HARD_NEGATIVE` has a meaning: such a query has no answer among the documents.
+    Only the category `UNANSWERABLE` has a meaning: such a query has no answer among the documents.
     """
 
     id: str
@@ -80,10 +80,10 @@ class Dataset:
         """The queries that have a relevant document; the metrics are defined for these alone."""
         return tuple(query for query in self.queries if relevant(self.judgements.get(query.id, {})))
 
-    def hard_negatives(self) -> tuple[DatasetQuery, ...]:
+    def unanswerable(self) -> tuple[DatasetQuery, ...]:
         """The queries that have deliberately no answer; an answer to them should carry a warning."""
         answered = {query.id for query in self.judged()}
-        return tuple(query for query in self.queries if query.category == HARD_NEGATIVE and query.id not in answered)
+        return tuple(query for query in self.queries if query.category == UNANSWERABLE and query.id not in answered)
 
 
 def read(folder: Path, *, judged: bool = True) -> Dataset:

@@ -62,7 +62,7 @@ class DatasetSource:
         """Reads the dataset. Raises SpeckitError (E123), see `dataset.read`."""
         dataset = read(self.folder)
         content = digest(dataset, _files(self.folder))
-        return GroundTruth(dataset, throwaway_store, content, dataset.corpus(), unanswerable=dataset.hard_negatives())
+        return GroundTruth(dataset, throwaway_store, content, dataset.corpus(), unanswerable=dataset.unanswerable())
 
 
 def digest(dataset: Dataset, content: Iterator[bytes]) -> str:

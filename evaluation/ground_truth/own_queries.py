@@ -1,7 +1,8 @@
 """Makes queries from the user's own memories, judged by how they are made (feature E3, phase A).
 
 In addition to the kinds of `made_queries` there are trigger phrases, headings, reworded sentences, and questions that
-need two memories. Hard negatives are memories with similar titles, and questions that nothing in the store answers.
+need two memories. Hard negatives are memories with similar titles; unanswerable questions are about nothing in the
+store.
 """
 
 from __future__ import annotations

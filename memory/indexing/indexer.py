@@ -172,7 +172,9 @@ class Indexer:
 
         Args:
             sources: The documents, consumed lazily.
-            now, progress, processes: As in `index`.
+            now: The time, in epoch seconds.
+            progress: Called with the progress.
+            processes: As in `index`.
         """
         report = IndexReport()
         known = reader.known_files(self._database.reader())
@@ -222,7 +224,9 @@ class Indexer:
         Args:
             key: The path relative to the root.
             text: The content of the file.
-            now, force, skip_preflight: As in `save_file`.
+            now: The time, in epoch seconds.
+            force: As in `save_file`.
+            skip_preflight: As in `save_file`.
         """
         return self._save(Source(key, text, file=self._root / key), now, force, True, skip_preflight, Scan())
 

@@ -1,4 +1,4 @@
-"""Recognises hand-over documents and questions that ask for one, and extracts the subject of such a question."""
+"""Recognises handover documents and questions that ask for one, and extracts the subject of such a question."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from speckit_memory.pipeline.ports import Ids, Lexicon, Store
 
 SECTIONS = ("state", "next-steps", "summary", "blockers")
-"""The sections of a hand-over."""
+"""The sections of a handover."""
 WHOLE = "state"
-"""The section that a hand-over without any of them consists of."""
+"""The section that a handover without any of them consists of."""
 ANYBODYS = frozenset({"summary"})
-"""A section found in documents of any form: it does not indicate a hand-over."""
+"""A section found in documents of any form: it does not indicate a handover."""
 COMMON = frozenset(
     {
         "state",
@@ -34,7 +34,7 @@ COMMON = frozenset(
 )
 """Headings of such sections that are also common in documents of any form."""
 ENOUGH = 2
-"""Number of these sections that make a document a hand-over when its name does not say so."""
+"""Number of these sections that make a document a handover when its name does not say so."""
 
 _WORDS = r"hand[\W_]?(?:over|off)s?|session[\W_](?:notes?|logs?|summary|report|state|end|wrap[\W_]?up)"
 _DATE = r"[\d\W_]*"
@@ -42,10 +42,10 @@ _CALLED = re.compile(
     rf"{_DATE}(?:(?:session|last|latest|final|agent)[\W_]+)?(?:{_WORDS})(?![^\W_])|.*(?<![^\W_])(?:{_WORDS}){_DATE}$",
     re.IGNORECASE,
 )
-"""The name of a hand-over begins or ends with the word, except for a date; in the middle it is a mere topic."""
+"""The name of a handover begins or ends with the word, except for a date; in the middle it is a mere topic."""
 _TAGGED = re.compile(rf"(?<![^\W_])(?:{_WORDS})(?![^\W_])", re.IGNORECASE)
 HINTS = ("%hand%over%", "%hand%off%", "%session%")
-"""SQL LIKE patterns that the names of hand-overs match."""
+"""SQL LIKE patterns that the names of handovers match."""
 _OTHER_FORMS = frozenset(
     {"spec", "plan", "tasks", "checklist", "decision_record", "implementation_summary", "research", "constitutional"}
 )
@@ -61,7 +61,7 @@ _PHRASES = (
 
 
 def is_called(key: str, title: str, declared: str) -> bool:
-    """Whether the file, its folder, the title or the front matter calls the document a hand-over."""
+    """Whether the file, its folder, the title or the front matter calls the document a handover."""
     path = PurePosixPath(key)
     return (
         any(_CALLED.match(name) for name in (path.stem, title))
@@ -71,13 +71,13 @@ def is_called(key: str, title: str, declared: str) -> bool:
 
 
 def handover_memories(store: Store) -> Ids:
-    """The memories whose names or front matter call them hand-overs, ascending."""
+    """The memories whose names or front matter call them handovers, ascending."""
     named = store.passages.names(HINTS)
     return np.array([name.memory for name in named if is_called(name.key, name.title, name.declared)], np.int64)
 
 
 def has_other_form(key: str, document_type: str) -> bool:
-    """Whether a document has another well-known form, so that headings cannot make it a hand-over."""
+    """Whether a document has another well-known form, so that headings cannot make it a handover."""
     return document_type in _OTHER_FORMS or PurePosixPath(key).stem.casefold() in ("readme", "changelog", "roadmap")
 
 

@@ -1,4 +1,4 @@
-"""Combines the rows of two pools in a given order: interleaving, and hand-overs with other hits (features P5, T1)."""
+"""Combines the rows of two pools in a given order: interleaving, and handovers with other hits (features P5, T1)."""
 
 from __future__ import annotations
 

@@ -188,7 +188,11 @@ class MemoisedRun:
         """A new lineage that the earlier run never had: the runs diverge here.
 
         Args:
-            here, step, branch, answer, record: Required by `Answers.ran`; not used.
+            here: Not used, like all of these; `Answers.ran` requires them.
+            step: Not used.
+            branch: Not used.
+            answer: Not used.
+            record: Not used.
         """
         return self._elsewhere()
 

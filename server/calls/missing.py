@@ -52,12 +52,14 @@ PARAMETERS = {
 class AbsenceReport:
     """The explanation for one memory and one answer.
 
-    `rank` is its rank among the results from 1, 0 if it is none; `hurried` tells that the call had a time limit.
+    `rank` is its rank among the `results` results from 1, 0 if it is none; `hurried` tells that the call had a time
+    limit.
     """
 
     name: str | int
     key: str
     rank: int
+    results: int
     reason: str
     change: SmallestChange | None
     budget: int
@@ -78,7 +80,7 @@ class AbsenceReport:
             more = self.change.told(in_the_call)
             if not self.change.runs and not self.change.complete:
                 more += " Raise deadlineMs."
-            if self.change.rank > shown:
+            if self.change.rank > shown < self.results:
                 more += f" {self.budget} tokens may have no room for it: raise tokenBudget too, or read it with key."
         change = {**self.change.as_json(change_data), "sentence": more} if self.change else None
         text = f"why not {one_line(str(self.name))}: {one_line(reason)} {one_line(more)}".rstrip()
@@ -105,7 +107,7 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
         change = replace(change, tried=tuple(PARAMETERS.get(one, one) for one in change.tried))
     key = memory.get(memory_name(name)).key
     rank = next((place for place, row in enumerate(result.results, start=1) if row.key == key), 0)
-    return AbsenceReport(name, key, rank, reason, change, budget, allowed is not None)
+    return AbsenceReport(name, key, rank, len(result.results), reason, change, budget, allowed is not None)
 
 
 def in_the_call(change: QueryEdit) -> str:

@@ -79,7 +79,7 @@ class SpeckitTool(Tool):
         idle: Rule | None = None,
         equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
     ) -> "SpeckitTool":
-        """Builds the tool of a function, whose docstring is the description.
+        """Builds the tool of a function, whose docstring is the description; as in click, a form feed ends it.
 
         Args:
             function: Returns the `Reply` for its keyword arguments.
@@ -99,7 +99,7 @@ class SpeckitTool(Tool):
         tool = cls.from_function(
             function,
             title=title or None,
-            description=inspect.cleandoc(function.__doc__ or ""),
+            description=inspect.cleandoc(function.__doc__ or "").partition("\f")[0].rstrip(),
             annotations=_annotations(read_only=read_only, destructive=destructive, idempotent=idempotent),
             structured_output=False,
         )

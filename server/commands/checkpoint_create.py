@@ -33,7 +33,13 @@ def command(common: Common, name: str, folder: str, metadata: dict[str, Any]) ->
     """Store the present state of all memories under a new NAME.
 
     A checkpoint includes everything that was learned about the memories, and is verified after writing. The oldest
-    checkpoints beyond the number that the workspace keeps (ten) are deleted.
+    checkpoints beyond the number that the workspace keeps (ten) are deleted.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Name of the checkpoint.
+        folder: Folder that limits the command, with all below it; "" for the whole store.
+        metadata: JSON object that is shown with the checkpoint.
     """
     with existing_store(common) as memory:
         made = memory.checkpoints.create(name, folder=folder, metadata=metadata)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 from speckit_memory.server.views.checkpoint_text import as_json, describe_checkpoint
 
 

@@ -26,7 +26,14 @@ def command(common: Common, name: str, replace: bool, no_backup: bool, foreign: 
 
     Newer memories stay unless --replace is given. The command restores everything or nothing. Servers and other
     processes use the restored memories at once. A missing store is created. Before memories are replaced, a checkpoint
-    of the present store is made.
+    of the present store is made.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Name of the checkpoint.
+        replace: Whether memories that are not in the checkpoint are deleted.
+        no_backup: With `replace`: whether no checkpoint of the store is made first.
+        foreign: Whether a checkpoint of another store is accepted; its memories get new ids.
     """
     require_kept(settings(common.db).db, name)
     with common.open() as memory:

@@ -39,7 +39,17 @@ def command(
     """Delete a memory, a folder or a tier; `undelete` restores it.
 
     The files are moved aside. Before a folder or a tier is deleted, a checkpoint is made; if that fails, nothing is
-    deleted.
+    deleted.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None to delete a folder or a tier.
+        folder: Folder whose memories are deleted, with all below it; None for no folder.
+        tier: Tier whose memories are deleted; "" for no tier.
+        older_than: With `tier`: days for which the memories must be unchanged.
+        skip_checkpoint: With `tier`: whether no checkpoint is made first.
+        confirm: Whether deleting folders, tiers, or constitutional and critical memories is confirmed.
+        dry_run: Whether the memories are only shown.
     """
     context = click.get_current_context()
     if (name is None) == (folder is None and not tier):

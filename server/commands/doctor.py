@@ -15,10 +15,11 @@ from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.environment import flags_of_extensions, remarks
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -50,7 +51,16 @@ def command(common: Common, fix: bool, repair: bool, verbose: bool) -> int:
     """Check SQLite, the store, the embedding model and the configuration.
 
     Also checks packages and the SQLite extension. Prints failures and warnings, failures first, and the result of
-    --repair; otherwise one line. Exits with 1 on a failure. A store that does not exist yet is not a failure.
+    --repair; otherwise one line. Exits with 1 on a failure. A store that does not exist yet is not a failure.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        fix: Whether the segment is rewritten first, and leftover segment files are removed.
+        repair: Whether derived data is rebuilt first, after a checkpoint.
+        verbose: Whether passed checks are shown too.
+
+    Returns:
+        1 if a check failed, else 0.
     """
     wrong = _workspace_files(common)
     if wrong and repair:
@@ -122,11 +132,12 @@ def _engine(common: Common, fix: bool = False, repair: bool = False) -> list[Doc
         if error.code == "E024":
             from speckit_memory.engine.diagnostics.health import DAMAGED
 
-            return [*told, *(DoctorCheck("store", "fail", str(problem), DAMAGED) for problem in error.problems)]
+            own = (error.problems[0].hint + " If it was one: ") * (error.problems[0].hint != CODES["E024"].hint)
+            return [*told, *(DoctorCheck("store", "fail", str(problem), own + DAMAGED) for problem in error.problems)]
         # E010: there is no store yet, which is only a warning
         if error.code != "E010":
             return [*told, *_wrong("store", error)]
-        without = no_store(settings(common.db), ()).problems[0]
+        without = no_store(settings(common.db), (), named=common.db).problems[0]
         hint = f"{without.hint} Run `speckit-memory index PATH` to make one."
         missing = [DoctorCheck("store", "warn", without.message, hint)]
         if repair:

@@ -26,7 +26,13 @@ def command(common: Common, sources: tuple[GroundSource, ...], queries: int | No
     """Compare a pipeline with BM25 alone, and say how much more effort is due.
 
     The decision rests on the share of the pipeline's MRR@5 that BM25 reaches: 80 % or more pause, 50 to 80 % proceed,
-    less full effort. The report says so when the queries are too few to decide.
+    less full effort. The report says so when the queries are too few to decide.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        sources: Where queries and judgements come from.
+        queries: Size of a sample of the queries; None for all.
+        no_keep: Whether nothing is stored in the evaluation database.
     """
     from speckit_memory.evaluation.comparing.baseline import baseline
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from speckit_memory.config.workspace.settings import settings
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
@@ -48,7 +49,15 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     The report shows agreement, cost, and a verdict where there are judgements or uses. It needs the texts of queries,
     which are kept for seven days unless .speckit/config.yaml configures otherwise. --db may name a copy of the store:
     the queries are those recorded next to it, else those of the workspace's own store. Nothing is written to the store;
-    the result is kept with the queries under an id, which `flags promote --evidence` accepts for the flag of --flag.
+    the result is kept with the queries under an id, which `flags promote --evidence` accepts for the flag of --flag.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        asked: Pipeline to ask.
+        flag: Flag to compare open and closed, instead of a pipeline.
+        against: Control; "" for the pipeline in use.
+        since: Age or time from which on recorded queries are used; None for all.
+        no_keep: Whether nothing is stored in the evaluation database.
     """
     if bool(asked) == bool(flag):
         raise click.UsageError("give either --pipeline or --flag", click.get_current_context())

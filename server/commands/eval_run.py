@@ -41,7 +41,14 @@ def command(
     """Run every query of a dataset through each pipeline, report and compare.
 
     The dataset is indexed into a temporary store. With --own no dataset is needed: queries made of your own memories
-    are asked, and nothing is recorded in their store.
+    are asked, and nothing is recorded in their store.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        sources: Where queries and judgements come from.
+        pipelines: Pipelines to measure; none for the one that a search would use.
+        run_file: File for the rankings, as TREC run lines; None to write none.
+        queries: Size of a sample of the queries; None for all.
     """
     if run_file is not None and len(sources) > 1:
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())

@@ -70,7 +70,15 @@ def command(
     """Measure a pipeline with several values of one number.
 
     The report shows how far answers change, and what that gains or costs. Without --parameter the number is the k of
-    reciprocal rank fusion. A pipeline without one lists the numbers that it has.
+    reciprocal rank fusion. A pipeline without one lists the numbers that it has.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        sources: Where queries and judgements come from.
+        step: Step whose k is varied; "" for the only rank fusion.
+        parameter: Number to vary instead of the k.
+        values: Values to try.
+        queries: Size of a sample of the queries; None for all.
     """
     from speckit_memory.evaluation.comparing.sensitivity import sensitivity
 

@@ -113,7 +113,16 @@ def command(
 
     Every query of a dataset, by default of the one that ships, is answered as the tool memory_search answers it, once
     for each budget. The first pipeline and form is compared with every other one, and with two simpler memories that
-    send the best passages in order: by FTS5 alone and by vectors alone.
+    send the best passages in order: by FTS5 alone and by vectors alone.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        sources: Where queries and judgements come from.
+        budgets: Tokens that an answer may take; none for the usual ones.
+        pipelines: Pipelines to measure; none for the one that a search would use.
+        forms: Forms of the answer; none for the default one.
+        no_peers: Whether the two simpler memories are left out.
+        queries: Size of a sample of the queries; None for all.
     """
     from speckit_memory.evaluation.tokens.run import measure_tokens
     from speckit_memory.server.replies.answer_form import AnswerForm

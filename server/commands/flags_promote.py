@@ -32,7 +32,13 @@ def command(common: Common, name: str, evidence: str, reason: str) -> None:
     To become enabled, and again to become permanent, a flag needs a stored comparison of exactly the pipeline in use
     without and with it, which meets its criterion and shows no loss; to become permanent, one on other queries than the
     one by which it was enabled. Otherwise the command exits with 2 and lists everything that is missing. Writes the
-    state into .speckit/flags.yaml of the workspace and leaves the rest of that file unchanged.
+    state into .speckit/flags.yaml of the workspace and leaves the rest of that file unchanged.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Name of the flag.
+        evidence: Id of the comparison to rest on; "" for none.
+        reason: Purpose of the flag, needed where its criterion only rules out a loss.
     """
     changed = promote(name, evidence, common.db, common.pipeline, reason=reason.strip())
     if common.as_json:

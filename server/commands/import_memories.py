@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -34,7 +35,18 @@ def command(common: Common, source: Path, merge: bool, replace: bool, into: str 
     """Import the memories of SOURCE: an export, a folder of documents, or a single one.
 
     Missing files are created. The import is all or nothing. Before something is replaced, a checkpoint is made and
-    files are copied aside. Exits with 1 when memories were refused.
+    files are copied aside. Exits with 1 when memories were refused.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        source: Export, or folder of documents.
+        merge: Whether memories that are newer here are kept.
+        replace: Whether texts and learned data are taken from the source even where those here are newer.
+        into: Folder for documents that are not an export; None for one named like the source.
+        dry_run: Whether only the outcome for each memory is shown.
+
+    Returns:
+        1 if a memory was refused, else 0.
     """
     if merge and replace:
         raise click.UsageError("--merge or --replace, not both", click.get_current_context())

@@ -16,14 +16,14 @@ import click
 from speckit_memory.config.files.paths import is_there, named_paths
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.errors.echo import abridge
+from speckit_memory.errors.echo import abridge, plural
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.failures import lines
 from speckit_memory.server.console.failures import show as show_failure
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.failures import show_problems
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.views.file_changes import changes, require_watching, until_told_to_end
 
@@ -60,7 +60,18 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
 
     A path given here is indexed and remembered as a source even if it is hidden or ignored; a later run over a folder
     above keeps it. Below a folder, files excluded by .gitignore or by sources.exclude of .speckit/config.yaml are left
-    out.
+    out.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        paths: Files and folders; none for the stored sources.
+        force: Whether unchanged files are read again.
+        forget: Whether the paths are removed from the sources.
+        dry_run: Whether only the outcome is shown and nothing is written.
+        watch: Whether the command keeps running and indexes changed files.
+
+    Returns:
+        The exit status: that of the errors of documents, else 0.
     """
     if forget:
         if force or watch:
@@ -237,8 +248,10 @@ def show(report: IndexReport, seconds: float) -> None:
     for key, reason in report.overruled.items():
         click.echo(wrap_text(f"indexed because it was named: {abridge(key)} ({reason})", "  ", ""))
     show_saving(report)
-    show_problems("remarks", "warning", report.problems)
-    show_problems("not indexed", "error", report.failures)
+    for title, label, problems in (("remarks", "warning", report.problems), ("not indexed", "error", report.failures)):
+        if problems:
+            click.echo(f"{title}: {len(problems)}", err=True)
+            show_problems(problems, sys.stderr, label, "more; see them all with --json")
 
 
 def show_saving(report: IndexReport) -> None:
@@ -273,15 +286,3 @@ def _by_reason(ignored: dict[str, str]) -> str:
     counts = ((len(ignored) - folders, "file"), (folders, "folder"))
     causes = [f"{count} {kind}" if kind in states else f"{count} by {kind}" for kind, count in sorted(kinds.items())]
     return f"{', '.join(plural(count, noun) for count, noun in counts if count)} ({', '.join(causes)})"
-
-
-def show_problems(title: str, label: str, problems: list[Problem]) -> None:
-    """Prints problems on standard error, at most twenty."""
-    if not problems:
-        return
-    click.echo(f"{title}: {len(problems)}", err=True)
-    for problem in problems[:SHOWN_PROBLEMS]:
-        click.echo(lines(problem, label), err=True)
-    if len(problems) > SHOWN_PROBLEMS:
-        rest = f"… and {len(problems) - SHOWN_PROBLEMS} more; see them all with --json"
-        click.echo(wrap_text(rest, stream=sys.stderr), err=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from speckit_memory.server.console.output import plural, printable, wrap_text
+from speckit_memory.errors.echo import plural
+from speckit_memory.server.console.output import printable, wrap_text
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import JudgingQueue

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.learned_list import row
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 
 
 @click.command("forget")
@@ -19,7 +20,13 @@ from speckit_memory.server.console.output import plural, print_json, wrap_text
 def command(common: Common, name: str | None, phrase: str, every: bool) -> None:
     """Remove learned phrases of one memory or of all.
 
-    A removed phrase is not learned again for the same memory.
+    A removed phrase is not learned again for the same memory.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None for all memories.
+        phrase: The only phrase to forget; "" for all phrases.
+        every: Whether the phrases of all memories are forgotten.
     """
     if (name is None) != every:
         raise click.UsageError("name a memory, or give --all for the phrases of all memories")

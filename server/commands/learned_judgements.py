@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, table, wrap_text
+from speckit_memory.server.console.output import print_json, table, wrap_text
 from speckit_memory.server.views.judgements_text import HEADS, cells, row
 
 
@@ -25,7 +26,13 @@ from speckit_memory.server.views.judgements_text import HEADS, cells, row
 def command(common: Common, name: str | None, session: str, limit: int) -> None:
     """Show judgements and promotions: when, by which session, and their effect.
 
-    `learned undo` reverts them. The last 200 of each memory are kept.
+    `learned undo` reverts them. The last 200 of each memory are kept.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None for all memories.
+        session: Session that judged; "" for all.
+        limit: Maximum number, the latest first.
     """
     with existing_store(common) as memory:
         found = memory.learning.judgements(known_key(memory, name) if name else None, session=session, limit=limit)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 from speckit_memory.server.views.judgements_text import cells, row
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ def command(common: Common, numbers: tuple[int, ...], name: str | None, session:
 
     The numbers are those of `learned judgements`; all of them are undone or none. Memories are then as if the
     judgements had never been given: later ones count as they would have, and a promotion with too little support left
-    is undone too.
+    is undone too.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        numbers: Numbers of judgements.
+        name: Memory whose judgements are all taken back; None for no memory.
+        session: Session whose judgements are all taken back; "" for no session.
     """
     if bool(numbers) is bool(name or session):
         raise click.UsageError("give judgements by their numbers, or with --memory or --session")

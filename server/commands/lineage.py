@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.links.relations import DIRECTIONS, RELATIONS, Direction
 
 if TYPE_CHECKING:
@@ -49,7 +50,15 @@ def command(
 ) -> None:
     """Show why a memory was decided and what followed, by its causal links.
 
-    Links are grouped by meaning, the nearest and strongest first; contradictions and outdated memories come last.
+    Links are grouped by meaning, the nearest and strongest first; contradictions and outdated memories come last.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory.
+        direction: Whether links are followed from their source, from their target, or from either.
+        depth: Maximum number of hops, 1 to 10.
+        relations: Relations to follow; none for all.
+        mermaid: Whether only a Mermaid flowchart is printed.
     """
     if mermaid and common.as_json:
         raise click.UsageError("--mermaid and --json print different documents; choose one of them")

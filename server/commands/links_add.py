@@ -23,7 +23,15 @@ def command(common: Common, source: str, relation: str, target: str, strength: f
     """Link two memories, as in `new.md supersedes old.md`, or change the link.
 
     The front matter of SOURCE declares the link under `causalLinks`, or the store alone if that file cannot be edited.
-    A memory has at most 20 links.
+    A memory has at most 20 links.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        source: Id or key of the memory that the link begins at.
+        relation: Relation of the link.
+        target: Id or key of the memory that the link ends at.
+        strength: Confidence in the link, 0 to 1; None for 1, or what an existing link has.
+        evidence: Reason for the link.
     """
     with existing_store(common) as memory:
         edge = memory.graph.link(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 from speckit_memory.server.views.links.links_text import change_cells
 
 
@@ -26,7 +27,13 @@ def command(common: Common, name: str | None, by: str, limit: int) -> None:
     """Show changes of links: strengths, additions and removals.
 
     With a name, only those of one memory. Changes are by hand or by background work. `links undo` reverts them by
-    number.
+    number.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory; None for all memories.
+        by: Maker of the changes; "" for all.
+        limit: Maximum number, the latest first.
     """
     with existing_store(common) as memory:
         changes = memory.graph.history(known_key(memory, name) if name else None, by=by, limit=limit)

@@ -6,10 +6,11 @@ import time
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 
 MOST_STALE = 20
 """Maximum number of stale memories printed; JSON has all."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
-from speckit_memory.server.console.output import plural, print_json, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 from speckit_memory.server.views.links.links_text import change_cells
 
 

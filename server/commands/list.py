@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.folder_text import in_folder, missing_folder
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
 
@@ -30,7 +31,16 @@ DATE = len("2026-11-22")
 @click.option("--chunks", is_flag=True, help="Show the passages of each memory below it.")
 @shared_options("db", "json")
 def command(common: Common, folder: str, sort: str, limit: int, offset: int, chunks: bool) -> None:
-    """List the memories, newest first, a page at a time."""
+    """List the memories, newest first, a page at a time.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        folder: Folder that limits the command, with all below it; "" for the whole store.
+        sort: Order: newest, last changed or heaviest first.
+        limit: Maximum number of memories.
+        offset: Number of memories to skip.
+        chunks: Whether the passages of each memory are shown.
+    """
     with existing_store(common) as memory:
         memories, total = memory.list(folder, sort, limit, offset)
         rows = with_passages(memory, rows_of(memories)) if chunks else rows_of(memories)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 
 
@@ -22,7 +23,15 @@ from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_
 )
 @shared_options("db", "json")
 def command(common: Common, prompt: str, limit: int, session: str, turn: int | None) -> None:
-    """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
+    """Find memories whose trigger phrases occur in a PROMPT, faster than a search.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        prompt: Text to look for trigger phrases in.
+        limit: Maximum number of memories.
+        session: Name of the session; "" for none.
+        turn: Turn of the session's conversation; None if unknown.
+    """
     if not prompt.strip():
         raise SpeckitError("E043", "the prompt is empty", actions=("give the text to look for trigger phrases in",))
     if turn is not None and not session:

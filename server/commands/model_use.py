@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -28,7 +29,17 @@ def command(common: Common, name: str | None, rollback: bool, compare_only: bool
 
     The vectors are compared by the answers to queries made of your memories and, by vectors alone, to the judged
     questions that ship. Searches use the old vectors until the change, which is one step for all processes. The next
-    run continues an interrupted one. --rollback restores the previous model and computes nothing.
+    run continues an interrupted one. --rollback restores the previous model and computes nothing.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Name of the model.
+        rollback: Whether the model in use before the last change is used again.
+        compare_only: Whether vectors are built and compared but not used.
+        no_compare: Whether the model changes without a comparison.
+
+    Returns:
+        1 if the model was refused, else 0.
     """
     if rollback == bool(name):
         raise click.UsageError("give either a NAME or --rollback", click.get_current_context())

@@ -68,7 +68,25 @@ def command(
 
     The new file is FILE, or one named after the title; no file is ever overwritten. With --append or --replace the text
     goes into the FILE of a memory. Links to superseded and related memories are written into the front matter, under
-    `causalLinks`.
+    `causalLinks`.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        file: Document of the workspace; "" for a new one.
+        content: Text to store, "-" for standard input; None to read the file.
+        title: Title of the new document.
+        folder: Folder of the new file; None for the default.
+        tier: Tier of the new document.
+        triggers: Trigger phrases of the document.
+        supersedes: Memories that it replaces.
+        relates_to: Related memories.
+        append: Whether the text is added to the file, or to a section of it.
+        replace: Whether the text replaces a section of the file.
+        section: Section, by ANCHOR id or heading.
+        force: Whether problems found by the checks are overridden.
+        skip_preflight: Whether the checks of anchors, duplicates and length are skipped.
+        dry_run: Whether the text is only checked.
+        session: Name of the session; "" for none.
     """
     how: Literal["append", "replace", ""] = "append" if append else "replace" if replace else ""
     _require_fitting(file, content, how, append and replace, section, bool(title or folder or tier or triggers))

@@ -13,10 +13,11 @@ from speckit_memory.config.files.paths import is_working_folder
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import beginning, block, plural, print_json, table, wrap_text
+from speckit_memory.server.console.output import beginning, block, print_json, table, wrap_text
 from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
 
@@ -81,7 +82,21 @@ def command(
     """Search the memories.
 
     "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
-    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.
+    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        query: The query.
+        limit: Maximum number of results, 1 to 100; None for the default.
+        folder: Folder that limits the command, with all below it; "" for the whole store.
+        mode: How thoroughly to search.
+        only_fitting: Whether only results that fit the query are shown.
+        session: Name of the session; "" for none.
+        deadline_ms: Milliseconds after which costly steps are skipped, 0 for never; None for the setting.
+        verbose: Whether whole passages, states and reasons are shown.
+        explain: Whether the contributions to each score are shown too.
+        why_not: Memory whose absence is explained; None for none.
+        shadows: Other pipelines whose answers are shown too.
     """
     from speckit_memory.engine.answers.search_options import SearchOptions
 

@@ -19,7 +19,15 @@ from speckit_memory.server.views.superseded_text import superseded_data, superse
 @click.option("--session", default="", help="Name of the reading session, which then attends to the memory.")
 @shared_options("db", "json")
 def command(common: Common, name: str, section: str, from_line: int, session: str) -> None:
-    """Print the stored text of a memory: all of it, or one section."""
+    """Print the stored text of a memory: all of it, or one section.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory.
+        section: Section, by ANCHOR id or heading; "" for the whole memory.
+        from_line: First line of the document to show, from 1.
+        session: Name of the session; "" for none.
+    """
     with existing_store(common) as memory:
         found = memory.documents.read(known_key(memory, name), section=section, first_line=from_line)
         memory.feedback.opened(found, session=session)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, table, table_rows, wrap_text
+from speckit_memory.server.console.output import print_json, table, table_rows, wrap_text
 from speckit_memory.server.views.store_figures import left_out_text, store_figures
 
 if TYPE_CHECKING:
@@ -37,7 +38,16 @@ RANKINGS: tuple[FolderOrder, ...] = ("count", "recency", "importance", "composit
 def command(
     common: Common, limit: int, ranking: FolderOrder, exclude: tuple[str, ...], scores: bool, archived: bool
 ) -> None:
-    """Count memories by tier and folder, passages, causal links, triggers and bytes."""
+    """Count memories by tier and folder, passages, causal links, triggers and bytes.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        limit: Maximum number of folders.
+        ranking: Order of the folders.
+        exclude: Regular expressions of folders to leave out.
+        scores: Whether the score of each folder is shown with its components.
+        archived: Whether archived folders and memories are counted.
+    """
     from speckit_memory.memory.store.reading.density import describe_density
 
     with existing_store(common) as memory:

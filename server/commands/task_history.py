@@ -22,7 +22,15 @@ from speckit_memory.server.console.output import print_json, table, wrap_text
 @click.option("--complete", is_flag=True, help="Only tasks that are complete.")
 @shared_options("db", "json")
 def command(common: Common, folder: str, session: str, limit: int, complete: bool) -> None:
-    """List tasks of a folder, the latest first, with means and trend over all of them."""
+    """List tasks of a folder, the latest first, with means and trend over all of them.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        folder: Folder of the tasks.
+        session: Name of the session; "" for none.
+        limit: Maximum number of tasks.
+        complete: Whether only complete tasks are shown.
+    """
     from speckit_memory.server.views.rows.task_rows import changes, summary_row, task_row
 
     with existing_store(common) as memory:

@@ -32,7 +32,17 @@ def command(
 ) -> None:
     """Complete the record of a task and show its learning index.
 
-    The index is 0.4 of the knowledge gained, 0.35 of the uncertainty lost and 0.25 of the context gained.
+    The index is 0.4 of the knowledge gained, 0.35 of the uncertainty lost and 0.25 of the context gained.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        folder: Folder of the task.
+        task: Name of the task.
+        knowledge: Knowledge after the task, 0 to 100.
+        uncertainty: Uncertainty after the task, 0 to 100.
+        context: Completeness of the context after the task, 0 to 100.
+        closed: Gaps that are closed.
+        new_gaps: New gaps.
     """
     from speckit_memory.server.views.rows.task_rows import changes, task_row
 

@@ -33,7 +33,17 @@ def command(
     """Record the state of knowledge before a task of a folder.
 
     Until the task is complete, a repetition replaces the earlier record; it keeps the earlier gaps and session if none
-    are given.
+    are given.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        folder: Folder of the task.
+        task: Name of the task.
+        knowledge: Knowledge, 0 to 100.
+        uncertainty: Uncertainty, 0 to 100.
+        context: Completeness of the context, 0 to 100.
+        gaps: Gaps in knowledge.
+        session: Name of the session; "" for none.
     """
     from speckit_memory.server.views.rows.task_rows import task_row
 

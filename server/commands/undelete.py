@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import click
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, table, wrap_text
+from speckit_memory.server.console.output import print_json, table, wrap_text
 
 LISTED = 50
 

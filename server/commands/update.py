@@ -39,7 +39,17 @@ def command(
 ) -> None:
     """Change title, trigger phrases, tier or weight of a memory in its file.
 
-    The front matter is edited and indexed again. Given phrases replace all declared ones.
+    The front matter is edited and indexed again. Given phrases replace all declared ones.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory.
+        title: New title; None to keep it.
+        triggers: New trigger phrases; none to keep them.
+        no_triggers: Whether all trigger phrases are removed.
+        tier: New tier; None to keep it.
+        weight: New importance weight, 0 to 1; None to keep it.
+        partial: Whether the change is kept even if the memory cannot be embedded again.
     """
     if triggers and no_triggers:
         raise click.UsageError("--trigger and --no-triggers exclude each other", click.get_current_context())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import of_known
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import plural, print_json, wrap_text
+from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
 
 
@@ -18,7 +19,15 @@ from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_da
 @click.option("--session", default="", metavar="NAME", help="Name of the judging session.")
 @shared_options("db", "json")
 def command(common: Common, name: str, useful: bool | None, promote: bool, session: str) -> None:
-    """Record whether a memory that you read was useful, which changes its confidence."""
+    """Record whether a memory that you read was useful, which changes its confidence.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        name: Id or key of the memory.
+        useful: Whether the memory was useful.
+        promote: Whether to make the memory critical, once readers trust it.
+        session: Name of the session; "" for none.
+    """
     if useful is None:
         raise click.UsageError("one of --useful and --not-useful is needed", click.get_current_context())
     from speckit_memory.server.views.unweighed_inputs import unweighed_judgement

@@ -18,7 +18,6 @@ from speckit_memory.config.workspace.settings import DEBUG_VARIABLE
 from speckit_memory.errors import Problem, SpeckitError, closest
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.echo import abridge
-from speckit_memory.errors.synonyms import accepted_synonym
 from speckit_memory.server.console import standard_streams, terminal
 from speckit_memory.server.console.fitting_actions import for_console
 from speckit_memory.server.console.output import MAX_WIDTH, print_json, printable, wrap_text
@@ -78,10 +77,18 @@ def show(error: SpeckitError, as_json: bool) -> int:
     return error.exit_status
 
 
-def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
+def show_problems(
+    problems: Sequence[Problem], stream: TextIO, label: str = "error", rest: str = "more problems"
+) -> None:
     """Prints up to `SHOWN_PROBLEMS` problems and counts the rest.
 
     Hints and steps that problems share are printed once, below the last of them.
+
+    Args:
+        problems: The problems.
+        stream: Where they are printed.
+        label: Their severity, for problems without a place.
+        rest: What is said after the number of those that are left out.
     """
     shown = problems[:SHOWN_PROBLEMS]
     # maps each hint, and each list of steps, to the last problem that has it
@@ -90,9 +97,9 @@ def show_problems(problems: Sequence[Problem], stream: TextIO) -> None:
     for place, problem in enumerate(shown):
         hinted = hints[problem.code, problem.hint] == place
         advised = steps[problem.code, problem.actions] == place
-        click.echo(lines(problem, stream=stream, hinted=hinted, advised=advised), file=stream)
+        click.echo(lines(problem, label, stream, hinted=hinted, advised=advised), file=stream)
     if further := problems[SHOWN_PROBLEMS:]:
-        click.echo(f"… and {len(further):,} more problems", file=stream)
+        click.echo(wrap_text(f"… and {len(further):,} {rest}", stream=stream), file=stream)
 
 
 def lines(
@@ -171,10 +178,13 @@ def usage(error: click.UsageError) -> SpeckitError:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         taken = [name for param in error.ctx.command.params for name in param.opts]
         sources = [name for name in taken if name in SOURCES]
+        message = f"No such option '{error.option_name}'"
+        # names are compared without their dashes, which would make short ones alike
+        bare = {name.lstrip("-"): name for name in sorted(taken)}
         if error.option_name in SOURCES and sources:  # a merely similar name would mislead
-            message = f"No such option '{error.option_name}'; {error.ctx.info_name} takes {' or '.join(sources)}."
-        elif meant := accepted_synonym(error.option_name, taken):
-            message = f"No such option '{error.option_name}'; {_spelt(meant, command)}"
+            message += f"; {error.ctx.info_name} takes {' or '.join(sources)}."
+        elif meant := closest(error.option_name.lstrip("-"), bare):
+            message += f"; {_spelt(bare[meant], command)}"
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
         value = _QUOTED.search(error.message)
         if value and (meant := closest(value[1].lower(), error.param.type.choices)):

@@ -78,13 +78,6 @@ def beginning(text: str, indent: str) -> str:
     return f"{indent}{first}{' …' if more else ''}"
 
 
-def plural(count: int, noun: str) -> str:
-    """A count in words: "1 link", "2 links", "3 memories"."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
-
-
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", headed: bool = False) -> str:
     """Renders rows with aligned columns. Too wide tables are wrapped or split, see `tables`; nothing is left out.
 

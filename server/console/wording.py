@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.server.console.output import plural
+from speckit_memory.errors.echo import plural
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.statistics.agreement import Agreement

@@ -12,12 +12,12 @@ _ASKED = "where were we?"
 
 
 async def write(arguments: Mapping[str, str], ask: Ask) -> str:
-    """Writes the message: the last hand-over, or that of a task, and what to do with it."""
+    """Writes the message: the last handover, or that of a task, and what to do with it."""
     task = arguments["task"]
     answer = text_of(await ask("memory_context", input=task or _ASKED, mode="resume", specFolder=arguments["folder"]))
     about = f" on this: {one_line(task)}" if task else ""
     return (
-        f"Go on with the work{about}, where it stopped. The project memory was asked for its last hand-over.\n\n"
+        f"Go on with the work{about}, where it stopped. The project memory was asked for its last handover.\n\n"
         f"{QUOTED}\n\n{answer}\n\n"
         "First report in a few sentences the state of the work, the next steps, and open questions or blockers; say so "
         "if the memory does not have them. If an excerpt is not enough, read the memory: memory_search with its "
@@ -29,9 +29,9 @@ async def write(arguments: Mapping[str, str], ask: Ask) -> str:
 HANDOVER = Prompt(
     "handover",
     "Resume earlier work",
-    "Get the last hand-over: the state of the work, next steps and open questions.",
+    "Get the last handover: the state of the work, next steps and open questions.",
     (
-        Argument("task", "The work to continue; without it the last hand-over of all", longest=10_000),
+        Argument("task", "The work to continue; without it the last handover of all", longest=10_000),
         Argument("folder", "Only memories of this folder and below", completed="folder"),
     ),
     write,

@@ -12,7 +12,7 @@ TEXT = f"""\
 {BEGINS}
 ## Project memory
 
-The MCP server `speckit-memory` holds the decisions, specifications, research and hand-overs of this project.
+The MCP server `speckit-memory` holds the decisions, specifications, research and handovers of this project.
 
 - At the start of a session call `memory_context` with "where were we?".
 - Before you plan or change something, call `memory_context` with what you are about to do; for a precise question or a

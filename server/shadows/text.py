@@ -7,11 +7,12 @@ from itertools import zip_longest
 
 import click
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.statistics.tables import in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
-from speckit_memory.server.console.output import plural, printable, table, wrap_text
+from speckit_memory.server.console.output import printable, table, wrap_text
 from speckit_memory.server.console.wording import figure, in_common, milliseconds, moment, percent, period
 from speckit_memory.server.shadows.report import MemoryLabel, ShadowComparison, ShadowReport, question
 

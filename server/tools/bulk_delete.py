@@ -26,7 +26,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         skipCheckpoint: Flag = False,  # noqa: N803
         dryRun: Flag = False,  # noqa: N803
     ) -> Reply:
-        """Delete a tier after a checkpoint; needs confirm. memory_delete can undo it."""
+        """Delete a tier after a checkpoint; needs confirm. memory_delete can undo it.\f
+
+        Args:
+            tier: Tier whose memories are deleted.
+            confirm: Whether the deletion is confirmed.
+            specFolder: Folder that limits the call, with all below it; "" for the whole store.
+            olderThanDays: Days for which the memories must be unchanged; None for any.
+            skipCheckpoint: Whether no checkpoint is made first.
+            dryRun: Whether the memories are only shown.
+        """
         deleted = workspace.memory().deletions.delete_tier(
             tier,
             folder=specFolder,

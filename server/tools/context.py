@@ -40,7 +40,22 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             float | None, Field(ge=0, le=1, description="Share of your context in use")
         ] = None,
     ) -> Reply:
-        """Start here: the memories that matter for a task, sized to your context."""
+        """Start here: the memories that matter for a task, sized to your context.\f
+
+        Args:
+            input: Task or question at hand.
+            mode: How thoroughly to search, or `resume`.
+            specFolder: Folder that limits the call, with all below it; "" for the whole store.
+            limit: Maximum number of results; None for that of the mode.
+            sessionId: Name of the session; "" for none.
+            enableDedup: Whether texts that the session has are left out.
+            anchors: ANCHOR ids of the only sections to send.
+            includeContent: Whether whole memories are sent.
+            intent: Intent of the query; None to detect it.
+            onlyFitting: Whether only results that fit the query are sent.
+            tokenBudget: Tokens that the answer may take; None for the tool's own.
+            tokenUsage: Share of the caller's context in use, 0 to 1; None if unknown.
+        """
         from speckit_memory.engine.answers.search_options import SearchOptions
         from speckit_memory.server.tools import content
         from speckit_memory.server.views.rows.row_text import search_row_text

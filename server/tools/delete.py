@@ -24,14 +24,22 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         dryRun: Flag = False,  # noqa: N803
         undo: Annotated[Name, Field(description="Name of the deletion to undo")] = "",
     ) -> Reply:
-        """Delete a memory or folder; undo brings all back."""
+        """Delete a memory or folder; undo brings all back.\f
+
+        Args:
+            id: Id or key of the memory; None to delete a folder or to undo.
+            specFolder: Folder whose memories are deleted, with all below it.
+            confirm: Whether deleting a folder or a critical memory is confirmed.
+            dryRun: Whether the memories are only shown.
+            undo: Name of the deletion to undo; "" to delete.
+        """
         _require_one(id is not None, bool(specFolder), bool(undo))
         if undo and (confirm or dryRun):
             raise SpeckitError("E030", "an 'undo' takes no other parameter", actions=("call again with 'undo' alone",))
         memory = workspace.memory()
         if undo:
             from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-            from speckit_memory.server.console.output import plural
+            from speckit_memory.errors.echo import plural
 
             back = memory.deletions.undelete(undo)
             return Reply(

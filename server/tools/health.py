@@ -39,7 +39,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         specFolder: Name = "",  # noqa: N803
     ) -> Reply:
         """Check store, engine, model and configuration; or list documents in several folders."""
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
 
         if reportMode == "divergent_aliases":
             return _aliases(workspace.memory(), specFolder, limit)
@@ -92,7 +92,7 @@ def _advice(text: str) -> str:
 
 
 def _aliases(memory: "Memory", folder: str, limit: int) -> Reply:
-    from speckit_memory.server.console.output import plural
+    from speckit_memory.errors.echo import plural
     from speckit_memory.server.views.folder_text import in_folder, missing_folder
 
     report = memory.inventory.aliases(folder, limit)

@@ -42,7 +42,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeConstitutional: Flag = True,  # noqa: N803
         includeSpecDocs: Flag = True,  # noqa: N803
     ) -> Reply:
-        """Index new and changed documents; hide memories whose files are gone."""
+        """Index new and changed documents; hide memories whose files are gone.\f
+
+        Args:
+            specFolder: Folder to index; "" for all sources.
+            force: Whether unchanged files are read again.
+            incremental: Whether unchanged files are skipped.
+            includeConstitutional: Whether constitutional documents are indexed.
+            includeSpecDocs: Whether specification documents are indexed.
+        """
         from speckit_memory.server.views.absent_files_text import absence_lines
         from speckit_memory.server.views.rows.rows import problem_text
         from speckit_memory.server.views.save_verdict import describe_verdict

@@ -23,8 +23,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         onlyComplete: Flag = False,  # noqa: N803
         includeSummary: Annotated[bool, Field(strict=True, description="Means and trend")] = True,  # noqa: N803
     ) -> Reply:
-        """Knowledge before and after tasks of a folder."""
-        from speckit_memory.server.console.output import plural
+        """Knowledge before and after tasks of a folder.\f
+
+        Args:
+            specFolder: Folder of the tasks.
+            sessionId: Name of the session; "" for none.
+            limit: Maximum number of tasks.
+            onlyComplete: Whether only complete tasks are sent.
+            includeSummary: Whether means and trend are sent.
+        """
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 
         found = workspace.memory().learning.history(

@@ -25,8 +25,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         sortBy: Literal["created_at", "updated_at", "importance_weight"] = "created_at",  # noqa: N803
         includeChunks: Flag = False,  # noqa: N803
     ) -> Reply:
-        """List memories, newest or heaviest first, a page at a time."""
-        from speckit_memory.server.console.output import plural
+        """List memories, newest or heaviest first, a page at a time.\f
+
+        Args:
+            limit: Maximum number of memories.
+            offset: Number of memories to skip.
+            specFolder: Folder that limits the call, with all below it; "" for the whole store.
+            sortBy: Order: newest, last changed or heaviest first.
+            includeChunks: Whether the passages of each memory are sent.
+        """
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.folder_text import in_folder, missing_folder
         from speckit_memory.server.views.memory_list import PartOfPage, rows_of, with_passages
 

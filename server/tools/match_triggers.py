@@ -34,8 +34,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         turnNumber: Annotated[int | None, Field(strict=True, ge=0, le=2**31)] = None,  # noqa: N803 -- the specification's
         include_cognitive: Flag = True,
     ) -> Reply:
-        """Fast: memories whose trigger phrases occur in a prompt."""
-        from speckit_memory.server.console.output import plural
+        """Fast: memories whose trigger phrases occur in a prompt.\f
+
+        Args:
+            prompt: Text to look for trigger phrases in.
+            limit: Maximum number of memories.
+            session_id: Name of the session; "" for none.
+            turnNumber: Turn of the session's conversation; None if unknown.
+            include_cognitive: Whether the session's attention orders the memories.
+        """
+        from speckit_memory.errors.echo import plural
 
         memory = workspace.memory()
         session = session_id if include_cognitive else ""

@@ -22,7 +22,17 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         gapsClosed: Gaps = [],  # noqa: B006, N803 -- the schema shows it
         newGapsDiscovered: Gaps = [],  # noqa: B006, N803
     ) -> Reply:
-        """After a task: record the same scores; shows what was learned."""
+        """After a task: record the same scores; shows what was learned.\f
+
+        Args:
+            specFolder: Folder of the task.
+            taskId: Name of the task.
+            knowledgeScore: Knowledge, 0 to 100.
+            uncertaintyScore: Uncertainty, 0 to 100.
+            contextScore: Completeness of the context, 0 to 100.
+            gapsClosed: Gaps that are closed.
+            newGapsDiscovered: New gaps.
+        """
         from speckit_memory.server.views.rows.task_rows import changes, task_row
 
         done = workspace.memory().learning.postflight(

@@ -21,7 +21,17 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         knowledgeGaps: Gaps = [],  # noqa: B006, N803 -- the schema shows it
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Before a task: record how much you know and how unsure you are."""
+        """Before a task: record how much you know and how unsure you are.\f
+
+        Args:
+            specFolder: Folder of the task.
+            taskId: Name of the task.
+            knowledgeScore: Knowledge, 0 to 100.
+            uncertaintyScore: Uncertainty, 0 to 100.
+            contextScore: Completeness of the context, 0 to 100.
+            knowledgeGaps: Gaps in knowledge.
+            sessionId: Name of the session; "" for none.
+        """
         from speckit_memory.server.views.rows.task_rows import scores
 
         begun = workspace.memory(create=True).learning.preflight(

@@ -51,7 +51,25 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         supersedes: Annotated[Keys, Field(description="Ids or keys it replaces")] = [],  # noqa: B006
         relates_to: Keys = [],  # noqa: B006
     ) -> Reply:
-        """Remember a file, or content as a new file, or edit one."""
+        """Remember a file, or content as a new file, or edit one.\f
+
+        Args:
+            filePath: Document of the workspace; "" for a new one.
+            content: Text to store, or to edit with; "" to read the file.
+            title: Title of the new document.
+            folder: Folder of the new file.
+            tier: Tier of the new document; None for the default.
+            triggerPhrases: Trigger phrases of the document.
+            edit: Whether the text is appended or replaces a section; None to save.
+            section: Section to edit, by ANCHOR id or heading.
+            force: Whether problems found by the checks are overridden.
+            dryRun: Whether the text is only checked.
+            skipPreflight: Whether the checks of anchors, duplicates and length are skipped.
+            asyncEmbedding: Whether the vectors are made after the reply.
+            sessionId: Name of the session; "" for none.
+            supersedes: Memories that the document replaces.
+            relates_to: Related memories.
+        """
         from speckit_memory.server.views.unweighed_inputs import unweighed_tier
 
         _require_fitting(filePath, content, edit, section)

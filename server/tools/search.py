@@ -88,7 +88,41 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
         applyLengthPenalty: Wish = None,  # noqa: N803
         bypassCache: Flag = False,  # noqa: ARG001, N803 -- SpeckitTool reads it
     ) -> Reply:
-        """Search memories: the best, with passage and why; or read one by key."""
+        """Search memories: the best, with passage and why; or read one by key.\f
+
+        Args:
+            query: Words, identifiers or a question.
+            concepts: Two to five ideas that must all apply, instead of a query.
+            specFolder: Folder that limits the call, with all below it; "" for the whole store.
+            limit: Maximum number of results; None for what the budget holds.
+            tier: Tier of the results; None for any.
+            contextType: Context type of the results; None for any.
+            mode: How thoroughly to search.
+            sessionId: Name of the session; "" for none.
+            enableDedup: Whether texts that the session has are left out.
+            anchors: ANCHOR ids of the only sections to send.
+            includeContent: Whether whole memories are sent.
+            key: Id or key of the one memory to read; "" to search.
+            fromLine: With `key`: first line to read, from 1.
+            explain: Whether channels and score steps are sent.
+            whyNot: Memory whose absence is explained; None for none.
+            tokenBudget: Tokens that the answer may take; None for the tool's own.
+            deadlineMs: Milliseconds after which costly steps are skipped, 0 for never; None for the setting.
+            intent: Intent of the query; None to detect it.
+            autoDetectIntent: Whether the intent is detected if none is given.
+            includeConstitutional: Whether constitutional memories are added; None for the pipeline's setting.
+            minState: Lowest state of the results; None for any.
+            applyStateLimits: Whether the number of results of each state is limited; None for the pipeline's setting.
+            onlyFitting: Whether only results that fit the query are sent.
+            useDecay: Whether scores decay with age; None for the pipeline's setting.
+            includeContiguity: Whether neighbours in time are preferred; None for the pipeline's setting.
+            enableSessionBoost: Whether memories that the session attends to are preferred; None for the pipeline's
+                setting.
+            enableCausalBoost: Whether linked memories are preferred; None for the pipeline's setting.
+            rerank: Whether the reranker runs; None for the pipeline's setting.
+            applyLengthPenalty: Whether long memories are penalised; None for the pipeline's setting.
+            bypassCache: Whether the answer is computed anew; `SpeckitTool` reads it.
+        """
         from speckit_memory.server.tools import content
         from speckit_memory.server.views.rows.row_text import search_row_text
         from speckit_memory.server.views.rows.rows import (

@@ -25,8 +25,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeScores: Flag = False,  # noqa: N803
         includeArchived: Flag = False,  # noqa: N803
     ) -> Reply:
-        """Count memories by tier and folder."""
-        from speckit_memory.server.console.output import plural
+        """Count memories by tier and folder.\f
+
+        Args:
+            limit: Maximum number of folders.
+            folderRanking: Order of the folders.
+            excludePatterns: Regular expressions of folders to leave out.
+            includeScores: Whether the score of each folder is sent with its components.
+            includeArchived: Whether archived folders and memories are counted.
+        """
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.rows.rows import when
 
         memory = workspace.memory()

@@ -24,7 +24,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         importanceTier: Tier | None = None,  # noqa: N803
         allowPartialUpdate: Flag = False,  # noqa: N803
     ) -> Reply:
-        """Change title, triggers, weight or tier of a memory, in its file."""
+        """Change title, triggers, weight or tier of a memory, in its file.\f
+
+        Args:
+            id: Id or key of the memory.
+            title: New title; None to keep it.
+            triggerPhrases: New trigger phrases; None to keep them.
+            importanceWeight: New importance weight, 0 to 1; None to keep it.
+            importanceTier: New tier; None to keep it.
+            allowPartialUpdate: Whether the change is kept even if the memory cannot be embedded again.
+        """
         from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
         from speckit_memory.server.console.arguments.memory_names import known_key
         from speckit_memory.server.views.rows.rows import update_facts

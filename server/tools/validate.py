@@ -19,9 +19,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         promote: Flag = False,
         sessionId: SessionId = "",  # noqa: N803
     ) -> Reply:
-        """Tell whether a memory was useful; promote makes it critical."""
+        """Tell whether a memory was useful; promote makes it critical.\f
+
+        Args:
+            id: Id or key of the memory.
+            wasUseful: Whether the memory was useful.
+            promote: Whether to make the memory critical, once readers trust it.
+            sessionId: Name of the session; "" for none.
+        """
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.console.arguments.memory_names import of_known
-        from speckit_memory.server.console.output import plural
         from speckit_memory.server.views.rows.rows import judgement
         from speckit_memory.server.views.unweighed_inputs import unweighed_judgement
         from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data

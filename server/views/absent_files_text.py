@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from speckit_memory.errors.echo import list_names
-from speckit_memory.server.console.output import plural
+from speckit_memory.errors.echo import list_names, plural
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import IndexReport

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-from speckit_memory.errors.echo import list_names
-from speckit_memory.server.console.output import plural
+from speckit_memory.errors.echo import list_names, plural
 from speckit_memory.server.views.rows.rows import when
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.server.console.output import plural
+from speckit_memory.errors.echo import plural
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.deletion import DeletionResult

@@ -48,7 +48,7 @@ def _folder(one: RankedFolder, scores: bool) -> dict[str, Any]:
 
 def left_out_text(left_out: dict[str, int]) -> str:
     """Describes what the ranking omits; "" for nothing."""
-    from speckit_memory.server.console.output import plural
+    from speckit_memory.errors.echo import plural
 
     told = {
         "excluded": f"{plural(left_out['excluded'], 'folder')} by pattern",

@@ -23,7 +23,7 @@ class AnchorFilter:
 
     A memory without an ANCHOR of that name may have the section under a heading with that name, or under an equivalent
     one in a document of a well-known form: "Remaining work" are the next steps (feature I11). A document that is called
-    a hand-over and has none of the sections counts as the section `state` as a whole.
+    a handover and has none of the sections counts as the section `state` as a whole.
 
     Each note holds the sections in document order; a section of several passages is joined into one text. The note
     about the whole compares the number of characters of these sections with those of the whole memories. Does nothing

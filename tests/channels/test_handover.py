@@ -1,4 +1,4 @@
-"""Known answers of the hand-over channel, worked out by hand."""
+"""Known answers of the handover channel, worked out by hand."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_only_the_sections_that_are_named_and_the_scope_count() -> None:
     # one section is all that is asked for, so that having it is having enough
     assert found(replace(asked(), anchors=("context",))) == pytest.approx({4: 0.5})
     assert found(asked(wanted=Filter(folder="here"))) == pytest.approx({2: 0.5})
-    # naming none, it asks for those of a hand-over
+    # naming none, it asks for those of a handover
     assert found(query("")) == found(asked())
 
 

@@ -454,7 +454,7 @@ def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said,
         with EvaluationDatabase.open(path, create=False) as database:
             assert len(database.pairs()) == 100
             assert database.experiments()[0].pruned == 500
-        assert "500 deleted for age or size" in check(memory).detail
+        assert "100 queries, 100 answers of other pipelines, 500 deleted for age or size" in check(memory).detail
         recorder.wanted = memory.session.settings.recording
         assert recorder.wanted.max_mb == 1
 
@@ -465,7 +465,7 @@ def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path)
         memory.feedback.delivered(memory.search("rank fusion", query_id=ID))  # which is in no sample
         told = check(memory).detail
         assert told.startswith(f"served queries are recorded without texts in {path} (")
-        assert told.endswith(" MB): 1 queries")
+        assert told.endswith(" MB): 1 query")
         with EvaluationDatabase.open(path) as database:
             database.keep(StoredEvaluation("a", "eval replay", 1.0, "d", "d", {"lines": "x" * 2_000_000}))
         told = check(memory).detail

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.datasets.dataset import EDGES, HARD_NEGATIVE, QRELS, QUERIES, Dataset, read
+from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES, UNANSWERABLE, Dataset, read
 from speckit_memory.evaluation.datasets.documents import MEMORIES
 
 pytestmark = pytest.mark.requirement("E3")
@@ -84,11 +84,11 @@ def test_at_least_40_are_questions_or_sentences_and_30_were_written_by_hand(meta
 
 
 @pytest.mark.requirement("E3.negatives")
-def test_at_least_14_are_hard_negatives_and_all_others_have_an_answer(dataset: Dataset) -> None:
+def test_at_least_14_are_unanswerable_and_all_others_have_an_answer(dataset: Dataset) -> None:
     unanswered = {query.id for query in dataset.queries} - {query.id for query in dataset.judged()}
 
-    assert unanswered == {query.id for query in dataset.queries if query.category == HARD_NEGATIVE}
-    assert unanswered == {query.id for query in dataset.hard_negatives()}
+    assert unanswered == {query.id for query in dataset.queries if query.category == UNANSWERABLE}
+    assert unanswered == {query.id for query in dataset.unanswerable()}
     assert len(unanswered) >= 14
     for grades in (dataset.judgements[query] for query in unanswered):
         assert set(grades.values()) == {0.0}, "what methods brought up for it was judged, and answers nothing"
@@ -114,7 +114,7 @@ def test_the_page_about_them_counts_them_right(dataset: Dataset, metadata: list[
         f"{tiers['simple']} simple (at most 3 terms), {tiers['moderate']} moderate, {tiers['complex']} complex" in page
     )
     assert f"{natural} are in natural language" in page
-    assert f"| hard negatives | {len(dataset.hard_negatives())}, which" in page
+    assert f"| unanswerable questions | {len(dataset.unanswerable())}, of the category" in page
 
 
 def test_no_query_is_the_title_of_a_document(dataset: Dataset) -> None:

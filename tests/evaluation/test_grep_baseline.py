@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.grep_baseline import rankings
+from bench.grep_baseline import folder_of, rankings
+from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery, read
 
 DOCUMENTS = [
@@ -23,3 +24,7 @@ def test_documents_are_ordered_by_distinct_whole_words_and_then_by_key(tmp_path:
     queries = [DatasetQuery("1", "RANK fusion"), DatasetQuery("2", "rank"), DatasetQuery("3", "rank", folder="x")]
 
     assert rankings(read(tmp_path), queries) == [["b", "a"], ["a", "b"], ["b"]]
+
+
+def test_the_dataset_that_ships_is_named_as_on_the_command_line(tmp_path: Path) -> None:
+    assert (folder_of("bundled"), folder_of(str(tmp_path))) == (bundled.FOLDER, tmp_path)

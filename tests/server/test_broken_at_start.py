@@ -78,3 +78,17 @@ def test_wrong_rules_of_what_is_remembered_are_stood_in_for_by_none(workspace: P
     (workspace / CONFIG_FILE).parent.mkdir(exist_ok=True)
     (workspace / CONFIG_FILE).write_text("sources: {exlude: [secret/]}\n", encoding="utf-8")
     assert "did you mean 'exclude'?" in call(workspace, ["serve"]).ended(2).err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["list", "stats", "show docs/fusion.md", "save docs/fusion.md", "index docs", "export away"],
+)
+def test_commands_that_run_no_pipeline_work_and_warn(workspace: Path, command: str) -> None:
+    (workspace / PIPELINE_FILE).parent.mkdir(exist_ok=True)
+    (workspace / PIPELINE_FILE).write_text("extends: default\nrerank: [nothing_like_it]\n", encoding="utf-8")
+
+    warned = call(workspace, command.split()).ok().err
+
+    assert warned.startswith("warning: ") and "pipeline.yaml:2:10: E116" in " ".join(warned.split())
+    call(workspace, ["search", "why rank fusion"]).ended(2)

@@ -24,7 +24,7 @@ def test_it_is_measured_by_its_name_wherever_one_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("E3.negatives")
-def test_hard_negatives_are_asked_and_told_by_who_warns_and_never_scored(tmp_path: Path) -> None:
+def test_unanswerable_questions_are_asked_and_told_by_who_warns_and_never_scored(tmp_path: Path) -> None:
     ran = call(tmp_path, ["eval", "run", "--dataset", "bundled", "--pipeline", "default", "--pipeline", "bm25",
                           "--queries", "20", "--json"])  # fmt: skip
     default, bm25 = (pipeline["restraint"] for pipeline in ran.json["pipelines"])

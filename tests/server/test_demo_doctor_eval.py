@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from speckit_memory.config.workspace.workspace_file import KEYS
 from tests.server.doors import COMMAND, Run, call, environment
 
 
@@ -72,6 +73,8 @@ def test_doctor_finds_a_healthy_store_in_order(run: Run) -> None:
     shown = run("doctor", "-v").out.splitlines()
     assert [line.split()[:2] for line in shown[:-1]] == [[check["verdict"], check["name"]] for check in checks]
     assert shown[-1] == "everything is in order"
+    details = {check["name"]: check["detail"] for check in checks}
+    assert [key for key in KEYS if key not in details["configuration"]] == []
 
 
 @pytest.mark.parametrize("tier", ["normal", "deprecated"])
@@ -94,7 +97,12 @@ def test_doctor_fails_on_a_file_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"not a database" * 400)
     ran = call(tmp_path, ["doctor"]).ended(1)
     assert "fail" in ran.out
-    assert "→ " in ran.out
+    assert "→ If it never was a store, leave it as it is" in ran.out
+
+
+def test_doctor_says_that_the_option_names_a_store_that_is_not_there(tmp_path: Path) -> None:
+    told = " ".join(call(tmp_path, ["doctor", "--db", "notes.md"]).ok().out.split())
+    assert "there is no store at notes.md → --db names it." in told
 
 
 @pytest.mark.parametrize("with_store", [True, False])

@@ -72,7 +72,7 @@ def test_anchors_of_a_search_and_a_resumed_session_find_headings(project: Path) 
         "specs/7/decision-record.md": "[decisions]\n## Decision Outcome\n\nProtocol buffers.\n\n"
         "[alternatives]\n## Alternatives considered\n\nJSON, which is slow in the importer."
     }
-    # what has headings of any document alone is no hand-over
+    # what has headings of any document alone is no handover
     assert list(by_key(resumed["data"])) == ["specs/7/handover.md"]
     assert resumed["data"]["results"][0]["notes"]["sections"] == ["state", "next-steps", "blockers"]
     assert (

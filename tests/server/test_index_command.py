@@ -109,6 +109,10 @@ def test_an_empty_file_is_named_and_keeps_no_other_from_being_indexed(tmp_path: 
     ]
     assert "remarks: 1\nempty.md:1:1: E090" in call(tmp_path, ["index", "."]).ok().err
 
+    (tmp_path / "blank.md").write_text("")
+    told = call(tmp_path, ["index", "."]).ok().err
+    assert (told.count("E090"), told.count("hint: ")) == (2, 1)
+
 
 def test_a_dry_run_writes_nothing_not_even_a_store(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Note\n\nText.\n")

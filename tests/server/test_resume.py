@@ -1,4 +1,4 @@
-"""\"Where were we?\", asked by an agent: hand-overs answer it, and not the words."""
+"""\"Where were we?\", asked by an agent: handovers answer it, and not the words."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_latest_handover_is_whole_before_an_older_one_is_begun(tmp_path: Pat
 def test_without_handovers_the_words_are_searched_and_the_answer_says_so(workspace: Path) -> None:
     [answer] = calls(workspace, ("memory_context", {"input": "continue with the backups", "mode": "resume"}))
     assert keys(answer["data"])[0] == "docs/storage/backup.md"
-    assert answer["hints"][0].startswith("No hand-over yet. Changed last: docs/")
+    assert answer["hints"][0].startswith("No handover yet. Changed last: docs/")
 
 
 @pytest.mark.requirement("T1.none")
@@ -174,7 +174,7 @@ def test_without_handovers_and_words_a_sentence_says_so_and_what_was_changed_las
         changed = time.time() - ages.get(name, 9 * DAY)
         os.utime(workspace / name, (changed, changed))
     sentence = (
-        "No hand-over yet. Changed last: docs/tone.md (now), docs/storage/wal.md (3 hours ago), docs/cjk.md (1 day ago)"
+        "No handover yet. Changed last: docs/tone.md (now), docs/storage/wal.md (3 hours ago), docs/cjk.md (1 day ago)"
     )
     _, answer, resume, empty = calls(
         workspace,
@@ -200,7 +200,7 @@ def test_the_sentence_names_fewer_memories_where_their_keys_are_long(tmp_path: P
         (tmp_path / name).write_text(f"# Note {number}\n\nText {number}.\n")
     assert call(tmp_path, ["index", "."]).status == 0
     [answer] = calls(tmp_path, ("memory_context", {"input": "where were we?"}))
-    assert answer["summary"].startswith("No hand-over yet.")
+    assert answer["summary"].startswith("No handover yet.")
     assert answer["summary"].count(".md") < 3
     assert answer["meta"]["token_count"] <= 60
 
@@ -250,7 +250,7 @@ def test_documents_of_other_forms_are_no_handovers_for_a_summary_or_a_status(tmp
         (tmp_path / file).write_text(body)
     assert call(tmp_path, ["index", "."]).status == 0
     [answer] = calls(tmp_path, ("memory_context", {"input": "what's next?"}))
-    assert answer["summary"].startswith("No hand-over yet.")
+    assert answer["summary"].startswith("No handover yet.")
     assert answer["data"]["results"] == []
 
 
@@ -266,7 +266,7 @@ def test_other_words_are_searched_beside_the_handover(tmp_path: Path, text: str)
     assert call(tmp_path, ["index", "."]).status == 0
     [silent] = calls(tmp_path, ("memory_context", {"input": text}))
     assert keys(silent["data"])[0] == "limits.md"
-    assert silent["hints"][0] == "no hand-over is about this; the latest is hand-over.md (now)"
+    assert silent["hints"][0] == "no handover is about this; the latest is hand-over.md (now)"
     (tmp_path / "old-hand-over.md").write_text(HANDOVER.format(title="Limits", subject="table of rate limits"))
     os.utime(tmp_path / "old-hand-over.md", (NOW, NOW))
     assert call(tmp_path, ["index", "."]).status == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -136,3 +137,19 @@ def test_a_text_that_is_saved_once_more_under_another_name_is_refused_and_makes_
     assert (again.status, "E092" in again.err) == (2, True)
     assert not (workspace / "memories" / "other.md").exists()
     assert call(workspace, [*saved, "memories/other.md", "--force"]).status == 0
+
+
+@pytest.mark.requirement("T4.repeated")
+def test_a_save_that_was_killed_before_the_store_had_it_is_completed_by_the_next(workspace: Path) -> None:
+    text, more = "The cache of answers lives in Redis.\n", {"title": "Cache of answers", "tier": "important"}
+    with Memory.open(workspace / "memory.db", root=workspace) as memory:
+        with patch.object(Memory, "save_file", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            memory.documents.write(text, **more)
+        [file] = (workspace / "memories").iterdir()
+
+        other = memory.documents.write(text, title="Cache of answers", tier="normal", force=True)
+        saved = memory.documents.write(text, **more, force=True)
+
+        assert (workspace / other.key).name == "cache-of-answers-2.md", "it declares something else"
+        assert (saved.outcome, workspace / saved.key) == ("created", file)
+        assert len(list((workspace / "memories").iterdir())) == 2

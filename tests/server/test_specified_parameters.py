@@ -14,8 +14,8 @@ from files import write_file
 from speckit_memory.engine import Memory
 from speckit_memory.engine.documents import path_patterns
 from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.lifecycle.folder_worth import FolderWeights, folder_worth
-from speckit_memory.server.console.output import plural
 from speckit_memory.server.views import memory_list
 from tests.server.doors import call
 from tests.server.test_answer_cache import asking, served

@@ -67,6 +67,18 @@ def test_wrong_usage_is_one_json_document_with_code_e200(run: Run, arguments: li
     assert error["actions"]
 
 
+@pytest.mark.parametrize("arguments", [["doctor", "--mode", "deep"], ["search", "x", "--mode", "slow"]])
+def test_a_name_that_is_like_no_other_is_not_taken_for_one(run: Run, arguments: list[str]) -> None:
+    assert "did you mean" not in run(*arguments).ended(2).err.lower()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("--verbsoe", "--verbose"), ("--details", "--verbose"), ("--pipline", "--pipeline")]
+)
+def test_a_misspelt_option_and_another_programs_word_for_it_are_resolved(run: Run, typed: str, meant: str) -> None:
+    assert f"No such option '{typed}'; did you mean '{meant}'?" in run("search", "x", typed).ended(2).err
+
+
 def test_a_json_flag_behind_the_separator_is_no_option(run: Run) -> None:
     ran = run("pipeline", "check", "--", "--json")
     assert (ran.status, ran.out) == (2, "")

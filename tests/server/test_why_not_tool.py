@@ -100,6 +100,7 @@ def test_where_the_limit_does_it_nothing_else_is_tried(memory: Memory) -> None:
     found = told["data"]["why_not"]["change"]
     assert found["tried"] == ["limit"]
     assert found["runs"] <= 2
+    assert "no room" not in found["sentence"], "no row was left out for the budget"
 
 
 @pytest.mark.requirement("P8.change")

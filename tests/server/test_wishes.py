@@ -213,7 +213,7 @@ def test_an_intent_that_was_said_is_sure_and_nothing_looks_for_another(memory: M
 
 
 def test_four_modes_search_differently(memory: Memory, tmp_path: Path) -> None:
-    """Quick asks the words alone, deep several wordings, resume hand-overs; focused is the pipeline itself."""
+    """Quick asks the words alone, deep several wordings, resume handovers; focused is the pipeline itself."""
     plans = {mode: memory.search("fix the search error", mode=mode) for mode in ("quick", "focused", "deep", "resume")}
     asked = {mode: (found.pipeline.hash, found.plan.channels, found.plan.variants) for mode, found in plans.items()}
     assert len(set(asked.values())) == 4

@@ -1,6 +1,6 @@
 """Finds sections without ANCHOR tags by the words of their headings (feature I11).
 
-Documents of common types (specifications, plans, tasks, decision records, hand-overs, session notes) use a few
+Documents of common types (specifications, plans, tasks, decision records, handovers, session notes) use a few
 different headings for the same section. A request for one name finds the section under any of them.
 """
 

@@ -61,7 +61,7 @@ SELECT r.control, r.variant, 'shadow', r.epoch, max(r.flag), min(q.at), max(q.at
 FROM replays r JOIN queries q ON q.number = r.query WHERE q.at >= ?1 {of} GROUP BY 1, 2, 4
 """
 _OF_ONE_ARM = "AND (r.control, r.variant, r.epoch) = (?2, ?3, ?4)"
-# A hand-over resumes an earlier answer, which a replay cannot do.
+# A handover resumes an earlier answer, which a replay cannot do.
 _WAITING = """
 SELECT q.number, q.id FROM queries q WHERE q.question IS NOT NULL AND q.read_point IS NOT NULL AND q.mode <> 'resume'
 AND NOT EXISTS (SELECT 1 FROM replays r WHERE r.query = q.number AND (r.control, r.variant, r.epoch) = (?, ?, ?))

@@ -165,7 +165,7 @@ class DroppedQueries:
     "queue": too many were waiting; "busy": searches left no time; "state": the state of the store could not be held;
     "off": the variant is off, or its state was not known in time; "late": the answer itself was incomplete because of
     its deadline; "end": the process ended first; "mixed": the answer was interleaved with another variant; "rollout":
-    the session is in the share for which a flag is enabled, so that another pipeline answered; "resume": a hand-over
+    the session is in the share for which a flag is enabled, so that another pipeline answered; "resume": a handover
     answered, which uses a separate pipeline.
 
     The variant "" counts queries without a variant that could not be recorded.

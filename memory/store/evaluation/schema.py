@@ -198,7 +198,7 @@ CREATE INDEX answers_by_pipeline ON answers (mode, pipeline);
 pipeline, so that one experiment is found without reading all answers."""
 
 HANDOVERS = _WITH_REASONS.format(reasons="'queue', 'busy', 'state', 'off', 'late', 'end', 'mixed', 'rollout', 'resume'")
-"""Adds another reason: a hand-over answered, which uses a separate pipeline."""
+"""Adds another reason: a handover answered, which uses a separate pipeline."""
 
 QUESTIONS = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segment_files import failures, shelf, trusted_segment
 from speckit_memory.memory.store.segment_files.finding import Finding
@@ -43,8 +44,8 @@ def findings(database: Database) -> SegmentReport:
     if held.segment is not None:
         size = f"{held.segment.bytes / 1e6:,.1f} MB, read and intact"
         return SegmentReport(f"{size}, {held.behind:,} changes behind the store", tuple(found))
-    needed = memories >= shelf.FEWEST
-    return SegmentReport("no segment is in use" if needed else f"{memories} memories need none", tuple(found))
+    few = f"{plural(memories, 'memory')} need{'s' * (memories == 1)} none"
+    return SegmentReport("no segment is in use" if memories >= shelf.FEWEST else few, tuple(found))
 
 
 def _of_the_file(store: Path, memories: int, held: shelf.SegmentStatus, lag: int) -> Iterator[Finding]:

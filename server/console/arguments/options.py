@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from speckit_memory.config.files.paths import named_path, working_folder
+from speckit_memory.errors import NotFoundError, SpeckitError, StoreError
+from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.output import wrap_text
 
@@ -24,20 +26,32 @@ Option = Literal["db", "pipeline", "set", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The values of the shared options."""
+    """The values of the shared options; `runs_pipeline`: whether the command has options for a pipeline."""
 
     db: Path | None = None
     pipeline: str | None = None
     overrides: dict[str, str] = field(default_factory=dict)
     as_json: bool = False
+    runs_pipeline: bool = True
 
     def open(self, *, create: bool = True, root: Path | None = None, stand_in: bool = False) -> Memory:
-        """Opens the store that the options select; `stand_in` as for `Memory.open`. Raises SpeckitError."""
+        """Opens the store that the options select; `stand_in` as for `Memory.open`. Raises SpeckitError.
+
+        A broken pipeline is only a warning to a command that runs none.
+        """
         from speckit_memory.engine import Memory
 
-        return Memory.open(
-            self.db, self.pipeline, root=root, create=create, overrides=self.overrides, stand_in=stand_in
-        )
+        opened = partial(Memory.open, self.db, self.pipeline, root=root, create=create, overrides=self.overrides)
+        try:
+            return opened(stand_in=stand_in)
+        except SpeckitError as error:
+            if self.runs_pipeline or isinstance(error, StoreError | NotFoundError):
+                raise
+            memory = opened(stand_in=True)
+            further = f", and {plural(len(error.problems) - 1, 'more problem')}" * (len(error.problems) > 1)
+            warning = f"warning: {error.problems[0]}{further}; searches fail until it is corrected"
+            click.echo(wrap_text(warning, stream=sys.stderr, fg="yellow"), err=True)
+            return memory
 
 
 def shared_options(*wanted: Option) -> Callable[[Command], Command]:
@@ -51,6 +65,7 @@ def shared_options(*wanted: Option) -> Callable[[Command], Command]:
                 pipeline=values.pop("pipeline", None),
                 overrides=values.pop("overrides", None) or {},
                 as_json=values.pop("as_json", False),
+                runs_pipeline=not {"pipeline", "set"}.isdisjoint(wanted),
             )
             return command(common, **values)
 

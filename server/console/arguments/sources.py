@@ -54,7 +54,7 @@ def _options(several: bool) -> list[Callable[[Command], Command]]:
             type=DatasetPath(),
             multiple=several,
             metavar="DIR",
-            help=f"A dataset in the BEIR layout{more}",
+            help=f"A dataset in the BEIR layout, or 'bundled', the one that ships{more}",
         ),
         click.option(
             "--own",

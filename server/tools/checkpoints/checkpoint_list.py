@@ -25,7 +25,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         limit: Limit = 50,
     ) -> Reply:
         """List checkpoints, latest first; of a folder, those of the whole store too."""
-        from speckit_memory.server.console.output import plural
+        from speckit_memory.errors.echo import plural
         from speckit_memory.server.views.checkpoint_text import as_row, describe_checkpoint
 
         found = workspace.memory().checkpoints.list(specFolder, limit)

@@ -23,7 +23,15 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         strength: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None,
         evidence: Annotated[str, Field(max_length=2000)] = "",
     ) -> Reply:
-        """Link two memories, or change their link."""
+        """Link two memories, or change their link.\f
+
+        Args:
+            sourceId: Id or key of the memory that the link begins at.
+            targetId: Id or key of the memory that the link ends at.
+            relation: Relation of the link.
+            strength: Confidence in the link, 0 to 1; None for 1, or what an existing link has.
+            evidence: Reason for the link.
+        """
         from speckit_memory.server.console.arguments.memory_names import known_key
         from speckit_memory.server.views.links.links_text import edge_text, place_text
 

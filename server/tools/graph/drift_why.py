@@ -32,7 +32,16 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         includeMemoryDetails: Flag = True,  # noqa: N803
         format: Literal["text", "mermaid"] = "text",  # noqa: A002
     ) -> Reply:
-        """Why a memory was decided: its causal links, and contradictions."""
+        """Why a memory was decided: its causal links, and contradictions.\f
+
+        Args:
+            memoryId: Id or key of the memory.
+            maxDepth: Maximum number of hops, 1 to 10.
+            direction: Whether links are followed from their source, from their target, or from either.
+            relations: Relations to follow; none for all.
+            includeMemoryDetails: Whether titles and dates of the memories are sent.
+            format: Whether the answer is text or a Mermaid flowchart.
+        """
         from speckit_memory.engine.graph.lineage import READINGS, link_json
         from speckit_memory.server.console.arguments.memory_names import known_key
 
@@ -59,7 +68,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
 
 
 def _summary(found: "Lineage") -> str:
-    from speckit_memory.server.console.output import plural
+    from speckit_memory.errors.echo import plural
 
     return f"{found.key}: {plural(len(found.steps), 'causal link')} within {plural(found.depth, 'hop')}"
 

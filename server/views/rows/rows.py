@@ -9,10 +9,10 @@ from typing import Any
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.empty_answers import EMPTY_STORE
 from speckit_memory.engine.answers.results import ResultRow, SearchResult
+from speckit_memory.errors.echo import plural
 from speckit_memory.memory.lifecycle.validations import ValidationResult
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.server.console.markdown import about, one_line
-from speckit_memory.server.console.output import plural
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.envelope import TEXT_FIELD
 

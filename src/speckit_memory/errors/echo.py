@@ -1,4 +1,4 @@
-"""Shortens external text for messages, so that no message is longer than a reader can use (feature T26)."""
+"""Words messages: counts, and external text shortened so that no message is longer than a reader can use (T26)."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def list_names(names: Sequence[str], most: int = LISTED, separator: str = ", ") 
     """Names joined by `separator`; of very many, the first ones and the number of others."""
     further = f"{separator.rstrip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
     return separator.join(abridge(name) for name in names[:most]) + further
+
+
+def plural(count: int, noun: str) -> str:
+    """A count in words: "1 link", "2 links", "3 memories"."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -53,7 +53,7 @@ dryrun preview simulate checkonly
 append add
 replace overwrite set
 edit operation action writemode
-deep thorough full slow
+deep thorough full
 quick fast shallow
 incoming in backward upstream parents predecessors
 outgoing out forward downstream children successors

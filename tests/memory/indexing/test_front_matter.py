@@ -74,7 +74,7 @@ def test_a_broken_block_is_reported_and_stays_in_the_body(text: str, code: str, 
 def test_unknown_types_are_reported_and_left_out() -> None:
     front, problems = parse("---\ncontext_type: nonsense\nmemory_type: Semantc\n---\nbody", "note.md")
 
-    # a kind of document that is none of ours tells something all the same: hand-overs say so here
+    # a kind of document that is none of ours tells something all the same: handovers say so here
     assert front == FrontMatter(
         extra={"context_type": "nonsense"},
         fields=(MetadataField("context_type", "nonsense"), MetadataField("memory_type", "Semantc")),

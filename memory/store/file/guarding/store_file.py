@@ -92,7 +92,8 @@ def require_file(
     except OSError as error:
         raise SpeckitError("E020", f"{path} could not be read: {error.strerror}") from error
     if start != _HEADER and (start or not create):
-        raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty")
+        hint = f"If it never was a store, leave it as it is: --db or {DB_VARIABLE} names the wrong file."
+        raise SpeckitError("E024", f"{path} is not a SQLite file" if start else f"{path} is empty", hint=hint)
 
 
 def may_only_be_read(path: Path) -> bool:
