@@ -141,14 +141,14 @@ def test_a_text_that_is_saved_once_more_under_another_name_is_refused_and_makes_
 
 @pytest.mark.requirement("T4.repeated")
 def test_a_save_that_was_killed_before_the_store_had_it_is_completed_by_the_next(workspace: Path) -> None:
-    text, more = "The cache of answers lives in Redis.\n", {"title": "Cache of answers", "tier": "important"}
+    text = "The cache of answers lives in Redis.\n"
     with Memory.open(workspace / "memory.db", root=workspace) as memory:
-        with patch.object(Memory, "save_file", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-            memory.documents.write(text, **more)
+        with patch.object(DocumentService, "save", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            memory.documents.write(text, title="Cache of answers", tier="important")
         [file] = (workspace / "memories").iterdir()
 
         other = memory.documents.write(text, title="Cache of answers", tier="normal", force=True)
-        saved = memory.documents.write(text, **more, force=True)
+        saved = memory.documents.write(text, title="Cache of answers", tier="important", force=True)
 
         assert (workspace / other.key).name == "cache-of-answers-2.md", "it declares something else"
         assert (saved.outcome, workspace / saved.key) == ("created", file)
