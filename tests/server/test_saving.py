@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from speckit_memory import Memory
+from speckit_memory.engine.api.documents import DocumentService
 from tests.server.doors import call
 from tests.server.test_life import stored
 from tests.server.test_mcp_stdio import calls
