@@ -49,7 +49,7 @@ def test_no_length_is_penalised_when_nobody_wants_that(memory: Memory) -> None:
         found = encoded.session.searcher.adjusted(SearchOptions(length_penalty=False)).runner.pipeline
         [before] = [step.params for step in encoded.pipelines.current.rerank if step.id == "cross_encoder"]
         [after] = [step.params for step in found.rerank if step.id == "cross_encoder"]
-        hashes = [hash_of(encoded, wanted) for wanted in (None, SearchOptions(length_penalty=False))]
+        hashes = [hash_of(encoded, wanted) for wanted in (SearchOptions(), SearchOptions(length_penalty=False))]
     assert (before.short_factor, before.long_factor) == (0.9, 0.95)  # type: ignore[attr-defined]
     assert (after.short_factor, after.long_factor) == (1.0, 1.0)  # type: ignore[attr-defined]
     assert len(set(hashes)) == 2
