@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import normalised_folder
@@ -14,15 +14,17 @@ from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing.absent_files import kept_by
+from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
 from speckit_memory.memory.intake import secrets
+from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
+from speckit_memory.memory.store.checkpoints import creation, restoring
+from speckit_memory.memory.store.checkpoints.creation import CreatedCheckpoint
+from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder
+from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
+from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.pipeline.process.cancellation import require_wanted
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.indexing.restored_files import Disagreements
-    from speckit_memory.memory.store.checkpoints.creation import CreatedCheckpoint
-    from speckit_memory.memory.store.checkpoints.folder import Checkpoint
-    from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
-    from speckit_memory.memory.store.file.connection import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,6 @@ class CheckpointService:
 
     def list(self, folder: str = "", limit: int = 50) -> list[Checkpoint]:
         """The checkpoints, the latest first; with `folder`, those of it, of folders below, and of the whole store."""
-        from speckit_memory.memory.store.checkpoints.folder import Folder
-
         below = normalised_folder(folder)
         found = [
             one
@@ -102,12 +102,6 @@ class CheckpointService:
         Raises:
             SpeckitError: E060, E061 and E062; the store is unchanged then.
         """
-        from speckit_memory.memory.editing.absent_files import kept_by
-        from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
-        from speckit_memory.memory.lifecycle import interference
-        from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
-        from speckit_memory.memory.store.checkpoints import restoring
-        from speckit_memory.memory.store.checkpoints.folder import Folder
 
         def restore(opened: OpenStore) -> tuple[RestoreReport, Disagreements]:
             opened.usage.write()  # pending counts belong to the state before the restore
@@ -139,8 +133,6 @@ class CheckpointService:
 
     def delete(self, name: str) -> Checkpoint:
         """Deletes a checkpoint permanently. Raises E060 and E062."""
-        from speckit_memory.memory.store.checkpoints.folder import Folder
-
         folder = Folder(self.session.database.path)
         chosen = folder.get(name)
         with folder.changing():
@@ -164,8 +156,6 @@ class CheckpointService:
             spared: Checkpoints that are kept whatever their age.
             progress: Called with the numbers of copied and of all pages.
         """
-        from speckit_memory.memory.store.checkpoints import creation
-
         limits = load_workspace_config(self.session.root).checkpoints
 
         def copied(done: int, total: int) -> None:

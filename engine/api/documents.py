@@ -6,21 +6,30 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
 from speckit_memory.engine.api.graph import GraphService
-from speckit_memory.engine.api.saving import save_file
+from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.documents import new_documents, saved_links
+from speckit_memory.engine.documents.saved_links import resolve_links, settle_verdict
+from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.screening import screen_text, storable
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.search.reading import TextExcerpt, read
 from speckit_memory.engine.session.store_session import StoreSession
+from speckit_memory.engine.session.usage_events import noting_written
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing import document_file, front_matter_edit
+from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+from speckit_memory.memory.editing.sections import edit_section
+from speckit_memory.memory.editing.update_values import check_values
+from speckit_memory.memory.indexing import IndexReport, SaveResult
+from speckit_memory.memory.intake.index_report import SavedLink
+from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.store.reading import reader
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.search.reading import TextExcerpt
-    from speckit_memory.memory.indexing import IndexReport, SaveResult
-    from speckit_memory.memory.store.records import Link, MemoryRecord
+from speckit_memory.memory.store.records import Link, MemoryRecord
 
 Edit = Literal["append", "replace"]
 
@@ -68,15 +77,20 @@ class DocumentService:
         """
         file = named_path(path)
         links = self._links(file, supersedes, relates_to)
-        saved = save_file(
-            self.session,
-            file,
-            force=force,
-            dry_run=dry_run,
-            skip_preflight=skip_preflight,
-            defer_embedding=defer_embedding,
-            session=session,
-        )
+
+        def run(opened: OpenStore) -> SaveResult:
+            indexer = opened.indexer_without_model if defer_embedding else opened.saver
+            with noting_written(opened):
+                saved = indexer.save_file(
+                    file, force=force, dry_run=dry_run, skip_preflight=skip_preflight, now=time.time()
+                )
+            if session and saved.id is not None and not dry_run:
+                with harmless("a save could not be recorded in its session"):
+                    session_events.record_saved(opened.database, identifier(session), saved.id, time.time())
+            return saved
+
+        saved = self.session.write(run, create=not dry_run)
+        self.session.upkeep.saved()
         return saved if dry_run else self._add_links(saved, links)
 
     def update(
@@ -104,10 +118,6 @@ class DocumentService:
             SpeckitError: E080 for an unknown memory; E030 to E032 for values; E100 if the file has changed since it was
                 indexed; E101 if it cannot be edited; E022 if another change of documents does not end.
         """
-        from speckit_memory.memory.editing import front_matter_edit
-        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-        from speckit_memory.memory.editing.update_values import check_values
-
         root: Path = self.session.root
         said, phrases = (storable(value, root) for value in (title, None if triggers is None else tuple(triggers)))
         values = check_values(said, phrases, tier, weight)
@@ -165,9 +175,6 @@ class DocumentService:
             SpeckitError: E101 if the file cannot be made, E014 for a path where nothing is indexed, and the errors of
                 `save`.
         """
-        from speckit_memory.engine.documents import new_documents, saved_links
-        from speckit_memory.memory.intake.index_report import SavedLink
-
         links = self._links(path, supersedes, relates_to)
         draft, left_out = new_documents.draft_document(self.session.root, content, title, folder, path, tier, triggers)
         known = new_documents.written_before(self.session.root, draft, declared=not links)
@@ -236,9 +243,6 @@ class DocumentService:
             SpeckitError: E104 for an unknown section, E031 for a replacement without one; E022, E100 and E101 as
                 `update`.
         """
-        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-        from speckit_memory.memory.editing.sections import edit_section
-
         if how == "replace" and not section:
             raise SpeckitError("E031", "to replace text, its section must be named", actions=("name the section",))
         root: Path = self.session.root
@@ -246,8 +250,6 @@ class DocumentService:
         links = self._links(root / before.key, supersedes, relates_to)
         content, left_out = screen_text(content, root)
         if dry_run:
-            from speckit_memory.memory.editing import document_file
-
             old = document_file.open_document(root, before.key, before.content_hash)
             text = edit_section(old.text, before.key, how, section, content)
             saved = self.session.read(
@@ -274,8 +276,6 @@ class DocumentService:
         `section` is an ANCHOR id or heading; line numbers are those of the document. Raises E080, E104 for an unknown
         section and E032 for a line after the end.
         """
-        from speckit_memory.engine.search.reading import read
-
         return self.session.read(lambda opened: read(opened, name, section, first_line))
 
     def forget(self, paths: str | Path | Iterable[str | Path], *, dry_run: bool = False) -> IndexReport:
@@ -299,17 +299,12 @@ class DocumentService:
         supersedes, relates_to = tuple(supersedes), tuple(relates_to)
         if not supersedes and not relates_to:
             return ()
-        from speckit_memory.engine.documents.saved_links import resolve_links  # most saves make none
-
         return resolve_links(self.session.get, self.session.root, path, supersedes, relates_to)
 
     def _add_links(self, saved: SaveResult, links: tuple[Link, ...]) -> SaveResult:
         """Adds the links of a saved document that do not exist yet; returns the save's report with all of them."""
         if not links:
             return saved
-        from speckit_memory.engine.documents.saved_links import settle_verdict
-        from speckit_memory.memory.intake.index_report import SavedLink
-
         graph = GraphService(self.session)
         edges = []
         for link in links:
@@ -339,8 +334,6 @@ class DocumentService:
         session: str = "",
     ) -> SaveResult:
         """Changes the file of a memory and saves it; if that fails, restores the file."""
-        from speckit_memory.memory.editing import document_file
-
         root: Path = self.session.root
         stored = self.session.read(lambda opened: reader.known_files(opened.database.reader(), memory.key))
         if memory.key in stored and stored[memory.key].mtime_ns is None:

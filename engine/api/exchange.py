@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from speckit_memory.config.files.paths import named_path, resolve_path
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
@@ -14,13 +14,14 @@ from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.exchange.decisions import ImportDecision
-    from speckit_memory.memory.exchange.exporting import ExportReport
-    from speckit_memory.memory.exchange.importing import ImportReport
-    from speckit_memory.memory.indexing import IndexProgress, IndexReport, Source
-    from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.exchange import decisions, importing, offers
+from speckit_memory.memory.exchange.decisions import ImportDecision
+from speckit_memory.memory.exchange.exporting import ExportReport, export
+from speckit_memory.memory.exchange.importing import ImportReport
+from speckit_memory.memory.indexing import Indexer, IndexProgress, IndexReport, Source
+from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.store.checkpoints.folder import Folder
+from speckit_memory.memory.store.file.connection import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,6 @@ class ExchangeService:
         An earlier export there is updated. Secrets are removed from the texts. Raises E064, and E080 for a folder
         without memories.
         """
-        from speckit_memory.memory.exchange.exporting import export
-
         target, below = resolve_path(named_path(path)), normalised_folder(folder)
         rules = load_workspace_config(self.session.root).saving
 
@@ -107,9 +106,6 @@ class ExchangeService:
         Raises:
             SpeckitError: E010, E025, E062, E065 and E066; nothing is changed then.
         """
-        from speckit_memory.memory.exchange import decisions, offers
-        from speckit_memory.memory.store.checkpoints.folder import Folder
-
         found = offers.open_offers(resolve_path(named_path(source)), None if into is None else normalised_folder(into))
         rules = load_workspace_config(self.session.root).saving
 
@@ -129,10 +125,6 @@ class ExchangeService:
         aside = Folder(self.session.database.path).aside(name)
 
         def run(opened: OpenStore) -> ImportReport:
-            from speckit_memory.memory.exchange import importing
-            from speckit_memory.memory.indexing import Indexer
-            from speckit_memory.memory.lifecycle import interference
-
             def index(staged: Database, sources: Iterator[Source]) -> IndexReport:
                 indexer = Indexer(staged, opened.embedder, opened.analyser, self.session.root)
                 return indexer.index_documents(sources, now=now, progress=progress)

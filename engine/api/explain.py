@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import Settings
@@ -36,10 +36,6 @@ from speckit_memory.pipeline.configuration.loading import name_of
 from speckit_memory.pipeline.configuration.variants import without
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.view import StoreView
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.explain.smallest_change import SmallestChange
-
 
 CANDIDATES = ("understand", "channels", "recover")
 """The slots of stage 1, which are nested under its name."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from functools import partial
+from typing import Literal, TypeVar
 
-from speckit_memory.engine.api.saving import save_file
+from speckit_memory.engine.graph import linking
+from speckit_memory.engine.graph.lineage import Lineage, lineage_of
+from speckit_memory.engine.graph.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
+from speckit_memory.engine.graph.report import GraphReport, LinkedNames, link_names, rank_memories, remove_edges, report
 from speckit_memory.engine.recording.screening import screen_text
+from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.graph.lineage import Lineage
-    from speckit_memory.engine.graph.linking import LinkStats, NamedChange, NamedEdge, UndoneChanges
-    from speckit_memory.engine.graph.report import GraphReport, LinkedNames
-    from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.engine.upkeep.review_queue import ReviewQueue
-    from speckit_memory.memory.editing.document_links import DocumentLinks
+from speckit_memory.engine.session.usage_events import note_linked, noting_written
+from speckit_memory.engine.upkeep.review_queue import ReviewQueue, dismiss, present_findings
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.editing.document_links import DocumentLinks
+from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
 
 T = TypeVar("T")
 
@@ -37,8 +39,6 @@ class GraphService:
         replace edges that are manual or declared. Raises E030, E032 (a strength out of range, a memory with 20 edges)
         and E080.
         """
-        from speckit_memory.engine.graph import linking  # searches do not need it
-
         wanted = tuple(edges)
         return len(self.session.write(lambda opened: linking.link(opened.database, wanted, created_by), create=True))
 
@@ -60,9 +60,6 @@ class GraphService:
         Raises:
             SpeckitError: E030, E032 and E080; E022 if another change of documents does not end.
         """
-        from speckit_memory.engine.graph import linking
-        from speckit_memory.engine.session.usage_events import note_linked
-
         told, _ = screen_text(evidence, self.session.root)
 
         def add(opened: OpenStore, documents: DocumentLinks) -> NamedEdge:
@@ -78,8 +75,6 @@ class GraphService:
         Returns the edge, and the edge that a document declares in its place, if any. Raises E080 if there is none, and
         E083 for an edge declared in the text of a document, or in a document that cannot be edited.
         """
-        from speckit_memory.engine.graph import linking
-
         return self._with_documents(
             lambda opened, documents: linking.unlink(opened.database, edge_id, documents), repeatable=False
         )
@@ -103,8 +98,6 @@ class GraphService:
         Raises:
             SpeckitError: E030, E032 and E080.
         """
-        from speckit_memory.engine.graph.lineage import lineage_of
-
         return self.session.read(lambda opened: lineage_of(opened.database, name, direction, depth, tuple(relations)))
 
     def history(self, name: int | str | None = None, *, by: str = "", limit: int = 100) -> tuple[NamedChange, ...]:
@@ -112,8 +105,6 @@ class GraphService:
 
         Restricted to one memory, by id or key, or to the changes made `by` one maker. Raises E080.
         """
-        from speckit_memory.engine.graph import linking
-
         return self.session.read(lambda opened: linking.history(opened.database, name, by, limit))
 
     def undo(self, changes: Sequence[int] = (), *, by: str = "", since: float = 0.0) -> UndoneChanges:
@@ -124,9 +115,6 @@ class GraphService:
         Raises E031 unless exactly one of both is given, E080 for an unknown change, E083 if an edge was changed since,
         and E032 if a memory has no room for a removed edge.
         """
-        from speckit_memory.engine.graph import linking
-        from speckit_memory.errors import SpeckitError
-
         numbers = tuple(changes)
         if bool(numbers) is bool(by):
             raise SpeckitError("E031", "name the changes either by their ids or by their maker")
@@ -141,26 +129,18 @@ class GraphService:
 
     def review(self) -> ReviewQueue:
         """Memories to review (feature M11): pairs that seem to contradict, and memories unused for 90 days."""
-        from speckit_memory.engine.upkeep.review_queue import present_findings
-
         return self.session.read(lambda opened: present_findings(opened.database, time.time()))
 
     def dismiss(self, number: int) -> None:
         """Records that the pair with this id does not contradict, until one of the two is edited. Raises E080."""
-        from speckit_memory.engine.upkeep.review_queue import dismiss
-
         self.session.write(lambda opened: dismiss(opened.database, number, time.time()), repeatable=False)
 
     def stats(self) -> LinkStats:
         """Counts of edges by relation and maker, and of memories with edges."""
-        from speckit_memory.engine.graph import linking
-
         return self.session.read(lambda opened: linking.stats(opened.database))
 
     def report(self) -> GraphReport:
         """Statistics of the causal graph: density, makers of edges, and computed values."""
-        from speckit_memory.engine.graph.report import report
-
         return self.session.read(lambda opened: report(opened.database.reader()))
 
     def remove_edges(self, made_by: str, *, dry_run: bool = False) -> int:
@@ -168,8 +148,6 @@ class GraphService:
 
         Raises E030 for a process without edges, and for edges from people and documents.
         """
-        from speckit_memory.engine.graph.report import remove_edges
-
         return self.session.write(
             lambda opened: remove_edges(opened.database, made_by, dry_run=dry_run), repeatable=False
         )
@@ -180,8 +158,6 @@ class GraphService:
         The edges are marked as made by `entities`; `remove_edges` deletes them. Raises SpeckitError if the store cannot
         be written.
         """
-        from speckit_memory.engine.graph.report import link_names
-
         return self.session.write(lambda opened: link_names(opened.database))
 
     def rank(self) -> int:
@@ -190,21 +166,22 @@ class GraphService:
 
         Returns the number of memories with changed values. Raises SpeckitError if the store cannot be written.
         """
-        from speckit_memory.engine.graph.report import rank_memories
-
         return self.session.write(lambda opened: rank_memories(opened.database))
 
     def _with_documents(self, change: Callable[[OpenStore, DocumentLinks], T], *, repeatable: bool = True) -> T:
         """Runs a change of links that may edit documents. Edits are reverted on failure, else indexed."""
-        from speckit_memory.memory.editing.document_links import DocumentLinks
-        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-
         with one_at_a_time(self.session.database.path):
             documents = DocumentLinks(self.session.root)
             with documents.part():
                 done = self.session.write(
                     lambda opened: change(opened, documents), create=repeatable, repeatable=repeatable
                 )
-            for key in documents.changed:
-                save_file(self.session, self.session.root / key, force=True)
+            if documents.changed:
+                self.session.write(partial(self._save, documents.changed), create=True)
+                self.session.upkeep.saved()
         return done
+
+    def _save(self, keys: Iterable[str], opened: OpenStore) -> None:
+        with noting_written(opened):
+            for key in keys:
+                opened.saver.save_file(self.session.root / key, force=True, now=time.time())

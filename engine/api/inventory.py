@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import FolderOrder, normalised_folder, texts
+from speckit_memory.engine.documents.alias_report import AliasReport, alias_report
+from speckit_memory.engine.documents.folder_ranking import FolderRanking, rank_folders
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import NotFoundError
@@ -16,10 +17,6 @@ from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories import absences
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.pipeline.ports import Passage
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.documents.alias_report import AliasReport
-    from speckit_memory.engine.documents.folder_ranking import FolderRanking
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,6 @@ class InventoryService:
         Raises:
             SpeckitError: E030 and E032 for patterns and rankings that are not accepted.
         """
-        from speckit_memory.engine.documents.folder_ranking import rank_folders  # searches do not need it
-
         patterns = texts(exclude, "exclude")
         at = time.time() if now is None else now
         return self.session.read(
@@ -94,8 +89,6 @@ class InventoryService:
 
         At most `limit` (1 to 200) groups with a path in or below the folder.
         """
-        from speckit_memory.engine.documents.alias_report import alias_report  # searches do not need it
-
         below = normalised_folder(folder)
         return self.session.read(lambda opened: alias_report(opened, below, limit))
 

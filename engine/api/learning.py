@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.recording.screening import storable
@@ -14,11 +13,12 @@ from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.engine.session.usage_events import note_validated
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
-from speckit_memory.memory.lifecycle import validations
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
-    from speckit_memory.memory.store.tables.memories.judgements import Judgement
+from speckit_memory.memory.lifecycle import tasks, validations
+from speckit_memory.memory.lifecycle.epistemic import TaskScores
+from speckit_memory.memory.lifecycle.tasks import Task, TaskHistory
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables.memories import judgements
+from speckit_memory.memory.store.tables.memories.judgements import Judgement
 
 
 @dataclass(eq=False)
@@ -54,9 +54,6 @@ class LearningService:
         Raises:
             SpeckitError: E030 to E032 with all problems; E084 for a completed task.
         """
-        from speckit_memory.memory.lifecycle import tasks  # searches do not need it
-        from speckit_memory.memory.lifecycle.epistemic import TaskScores
-
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
         begun = tasks.Task(*place, identifier(session), scores, storable(tuple(gaps), self.session.root), time.time())
         return self.session.write(lambda opened: tasks.preflight(opened.database, begun), create=True)
@@ -89,9 +86,6 @@ class LearningService:
         Raises:
             SpeckitError: E030 to E032 with all problems; E010 if there is no preflight record.
         """
-        from speckit_memory.memory.lifecycle import tasks
-        from speckit_memory.memory.lifecycle.epistemic import TaskScores
-
         place, scores = _place(folder, task), TaskScores(knowledge, uncertainty, context)
         closed, new = (storable(tuple(gaps), self.session.root) for gaps in (gaps_closed, new_gaps))
         return self.session.read(
@@ -112,8 +106,6 @@ class LearningService:
         Raises:
             SpeckitError: E032 for a limit out of range.
         """
-        from speckit_memory.memory.lifecycle import tasks
-
         wanted = identifier(normalised_folder(folder))
         return self.session.read(
             lambda opened: tasks.history(
@@ -124,8 +116,6 @@ class LearningService:
     def last_task(self, folder: str = "", session: str = "") -> Task | None:
         """The latest task in or below a folder ("" for anywhere), those of this session first. None if there is
         none."""
-        from speckit_memory.memory.lifecycle import tasks
-
         wanted = identifier(normalised_folder(folder)) if folder else ""
         return self.session.read(lambda opened: tasks.last(opened.database, wanted, identifier(session)))
 
@@ -172,9 +162,6 @@ class LearningService:
         Restricted to a memory, by id or key, or to a session, if given. The last 200 events of each memory are kept,
         including uses after the first judgement. Raises E080, and E032 for a limit that is not positive.
         """
-        from speckit_memory.memory.store.reading import reader
-        from speckit_memory.memory.store.tables.memories import judgements
-
         if limit < 1:
             raise SpeckitError("E032", f"the limit is {limit}", hint="accepted: 1 and more")
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped_name
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.store_check import check_store
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.engine.shadowing.replays import Pause
+from speckit_memory.engine.upkeep import maintenance
+from speckit_memory.engine.upkeep.maintenance import MaintenanceReport
+from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
 from speckit_memory.engine.upkeep.upkeep_thread import write
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle import archival
+from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.tables.memories.archivals import ArchivedMemory, archived_memories
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.upkeep.maintenance import MaintenanceReport
+from speckit_memory.memory.store.writing import repairs
 
 _NAMED = 10
 """Maximum number of faults recorded with the checkpoint that is made before a repair."""
@@ -46,9 +47,6 @@ class LifecycleService:
         without vectors, link memories that share names if `entities: link` is configured, and rank the causal graph.
         Raises SpeckitError if the store cannot be written.
         """
-        from speckit_memory.engine.upkeep import maintenance  # searches do not need it
-        from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
-
         work = maintenance.foreseen if dry_run else maintenance.run_due
         return self.session.write(lambda opened: work(opened.database, every=jobs_for(opened)))
 
@@ -100,8 +98,6 @@ class LifecycleService:
 
         Raises E024, and E062 if the checkpoint cannot be made; the store is unchanged then.
         """
-        from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-        from speckit_memory.memory.store.writing import repairs
 
         def mend(opened: OpenStore) -> list[str]:
             with opened.database.write() as txn:

@@ -7,39 +7,27 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from speckit_memory.config.files.paths import named_paths
+from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.deadline import deadline_in_force, deadline_of
 from speckit_memory.config.workspace.recording import recording_in_force
-from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, Settings, settings
+from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings, settings
 from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, parameters_of
 from speckit_memory.engine.answers.results import SearchResult
-from speckit_memory.engine.api.checkpoints import CheckpointService
-from speckit_memory.engine.api.deletion import DeletionService
-from speckit_memory.engine.api.documents import DocumentService
-from speckit_memory.engine.api.exchange import ExchangeService
-from speckit_memory.engine.api.explain import ExplainService
-from speckit_memory.engine.api.feedback import FeedbackService
-from speckit_memory.engine.api.graph import GraphService
-from speckit_memory.engine.api.inventory import InventoryService
-from speckit_memory.engine.api.learning import LearningService
-from speckit_memory.engine.api.lifecycle import LifecycleService
-from speckit_memory.engine.api.models import ModelService
-from speckit_memory.engine.api.pipelines import PipelineService, chosen_or_shipped
-from speckit_memory.engine.api.shadows import ShadowService
-from speckit_memory.engine.api.triggers import TriggerService
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.documents.committed_progress import CommittedProgress
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.search.searcher import Searcher
-from speckit_memory.engine.serving.serving import ConfigurationState
+from speckit_memory.engine.serving.serving import ConfigurationState, problems_of
 from speckit_memory.engine.serving.start_shadows import beside_searches, serving_of
 from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.store_session import StoreSession
@@ -50,6 +38,20 @@ from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.configuration.loading import PipelineSource, name_of
 
 if TYPE_CHECKING:
+    from speckit_memory.engine.api.checkpoints import CheckpointService
+    from speckit_memory.engine.api.deletions import DeletionService
+    from speckit_memory.engine.api.documents import DocumentService
+    from speckit_memory.engine.api.exchange import ExchangeService
+    from speckit_memory.engine.api.explain import ExplainService
+    from speckit_memory.engine.api.feedback import FeedbackService
+    from speckit_memory.engine.api.graph import GraphService
+    from speckit_memory.engine.api.inventory import InventoryService
+    from speckit_memory.engine.api.learning import LearningService
+    from speckit_memory.engine.api.lifecycle import LifecycleService
+    from speckit_memory.engine.api.models import ModelService
+    from speckit_memory.engine.api.pipelines import PipelineService
+    from speckit_memory.engine.api.shadows import ShadowService
+    from speckit_memory.engine.api.triggers import TriggerService
     from speckit_memory.engine.diagnostics.health import HealthReport
     from speckit_memory.memory.indexing import IndexProgress, IndexReport, Source
 
@@ -60,23 +62,48 @@ class Memory:
     Use it as a context manager. Threads may share one object.
     """
 
+    documents: DocumentService
+    """Saves, edits, reads and forgets documents."""
+    deletions: DeletionService
+    """Deletes memories with their files, and restores them."""
+    checkpoints: CheckpointService
+    """Creates and restores checkpoints."""
+    exchange: ExchangeService
+    """Exports memories to files, and imports them."""
+    graph: GraphService
+    """Links memories, and reports on the causal graph."""
+    triggers: TriggerService
+    """Matches prompts with trigger phrases, and keeps learned phrases."""
+    learning: LearningService
+    """Records tasks and judgements."""
+    lifecycle: LifecycleService
+    """Runs background work, and checks and repairs the store."""
+    models: ModelService
+    """The models in use, and changes of the embedding model."""
+    explain: ExplainService
+    """Explains answers, absences and plans."""
+    shadows: ShadowService
+    """Reports on variants, and replays queries for them."""
+    feedback: FeedbackService
+    """Records what became of answers."""
+    pipelines: PipelineService
+    """The pipeline in force, and the files it follows."""
+    inventory: InventoryService
+    """Lists what the store contains."""
+
     def __init__(self, session: StoreSession) -> None:
         """Use `Memory.open` instead."""
         self.session = session
-        self.documents = DocumentService(session)
-        self.deletions = DeletionService(session)
-        self.checkpoints = CheckpointService(session)
-        self.exchange = ExchangeService(session)
-        self.graph = GraphService(session)
-        self.triggers = TriggerService(session)
-        self.learning = LearningService(session)
-        self.lifecycle = LifecycleService(session)
-        self.models = ModelService(session)
-        self.explain = ExplainService(session)
-        self.shadows = ShadowService(session)
-        self.feedback = FeedbackService(session)
-        self.pipelines = PipelineService(session)
-        self.inventory = InventoryService(session)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Imports a service when it is first used: a search needs few of them."""
+            if (kind := Memory.__annotations__.get(name)) is None:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            service = getattr(import_module(f"speckit_memory.engine.api.{name}"), kind)(self.session)
+            setattr(self, name, service)
+            return service
 
     @classmethod
     def open(
@@ -124,7 +151,7 @@ class Memory:
             vector_index=vector_indexing_in_force(config),
             entities=load_workspace_config(config.root).entities,
         )
-        searching, config = chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
+        searching, config = _chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
         models, recorder = TextModels(config.environ), Recorder(config.db, config.recording)
 
         def opened(may_create: bool) -> OpenStore:
@@ -169,7 +196,7 @@ class Memory:
 
         Waits a moment for dark runs; those that do not end in time are counted as dropped.
         """
-        self.shadows.stop()
+        self.session.configuration.end()
         self.session.end()
 
     @parameters_of(SearchRequest)
@@ -324,6 +351,32 @@ class Memory:
                     self.session.opened, now, tuple(self.session.store.replacements), ask, self.shadows.list(), files
                 )
             )
+
+
+def _chosen_or_shipped(
+    source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
+) -> tuple[Searcher, Settings]:
+    """Builds the chosen pipeline, or the shipped one as a fallback.
+
+    Args:
+        source: The chosen pipeline.
+        config: The settings, which say where the pipeline was chosen.
+        strict: Raise failures of steps instead of degrading the answer.
+        stand_in: Fall back to the shipped pipeline if files or the environment chose one that cannot be used.
+
+    Returns:
+        The pipeline, and the settings that name it.
+
+    Raises:
+        SpeckitError: The chosen pipeline cannot be used, and there is no fallback.
+    """
+    try:
+        return Searcher.through(source, config, config.overrides, strict=strict), config
+    except Exception as error:
+        if not stand_in or config.overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
+            raise
+        shipped = Searcher.shipped(config, problems_of(error), strict=strict)
+        return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
 
 
 def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:

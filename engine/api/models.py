@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from speckit_memory.engine.runtime import model_use
+from speckit_memory.engine.runtime.model_use import StoreModels
 from speckit_memory.engine.session.store_session import StoreSession
+from speckit_memory.memory.indexing import IndexProgress
+from speckit_memory.memory.indexing.encoder_vectors import make_all
+from speckit_memory.memory.indexing.spaces import EmbeddingRun, ModelChange
 from speckit_memory.memory.models.embedders import Embedder, counted_tokens
 from speckit_memory.memory.parsing.analysis import Analyser
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.runtime.model_use import StoreModels
-    from speckit_memory.memory.indexing import IndexProgress
-    from speckit_memory.memory.indexing.spaces import EmbeddingRun, ModelChange
 
 
 @dataclass(eq=False)
@@ -42,8 +41,6 @@ class ModelService:
 
     def list(self) -> StoreModels:
         """The embedding models of the store: in use, earlier, and being built (feature I6)."""
-        from speckit_memory.engine.runtime import model_use  # searches do not need it
-
         return self.session.read(model_use.models)
 
     def build(self, name: str, *, progress: Callable[[IndexProgress], None] | None = None) -> EmbeddingRun:
@@ -52,22 +49,16 @@ class ModelService:
         A killed process loses one batch; the next one continues. Raises E001 if the model does not work, and E022 while
         another process builds vectors.
         """
-        from speckit_memory.engine.runtime import model_use  # searches do not need it
-
         return self.session.write(lambda opened: model_use.build(opened, name, progress), create=True)
 
     def use(self, name: str, *, progress: Callable[[IndexProgress], None] | None = None) -> ModelChange:
         """Builds missing vectors and switches to this model, at once and for every process. Raises as `build`."""
-        from speckit_memory.engine.runtime import model_use  # searches do not need it
-
         changed = self.session.write(lambda opened: model_use.use(opened, name, progress), create=True)
         self.session.upkeep.saved()
         return changed
 
     def roll_back(self, *, progress: Callable[[IndexProgress], None] | None = None) -> ModelChange:
         """Switches back to the vectors before the last change. Raises E030 if there was no change."""
-        from speckit_memory.engine.runtime import model_use  # searches do not need it
-
         changed = self.session.write(lambda opened: model_use.roll_back(opened, progress))
         self.session.upkeep.saved()
         return changed
@@ -78,6 +69,4 @@ class ModelService:
         Returns the number of vectors made; 0 if no encoder is configured. Raises SpeckitError if the encoder fails or
         the store cannot be written.
         """
-        from speckit_memory.memory.indexing.encoder_vectors import make_all
-
         return self.session.write(lambda opened: make_all(opened.encoder, opened.database) if opened.encoder else 0)

@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.pipelines.sources import DEFAULT
-from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings
-from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.cache_key import StateToken
-from speckit_memory.engine.serving.serving import problems_of
 from speckit_memory.engine.session.store_session import StoreSession
-from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
     from speckit_memory.engine.serving.reloading import FilesFollowed
-
-
-def chosen_or_shipped(
-    source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
-) -> tuple[Searcher, Settings]:
-    """Builds the chosen pipeline, or the shipped one as a fallback.
-
-    Args:
-        source: The chosen pipeline.
-        config: The settings, which say where the pipeline was chosen.
-        strict: Raise failures of steps instead of degrading the answer.
-        stand_in: Fall back to the shipped pipeline if files or the environment chose one that cannot be used.
-
-    Returns:
-        The pipeline, and the settings that name it.
-
-    Raises:
-        SpeckitError: The chosen pipeline cannot be used, and there is no fallback.
-    """
-    try:
-        return Searcher.through(source, config, config.overrides, strict=strict), config
-    except Exception as error:
-        if not stand_in or config.overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
-            raise
-        shipped = Searcher.shipped(config, problems_of(error), strict=strict)
-        return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
 
 
 @dataclass(eq=False)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.runtime.open_store import OpenStore
+from speckit_memory.engine.search.triggers import TriggerMatches, match, note
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.secrets import identifier
+from speckit_memory.memory.lifecycle import learned_triggers
+from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables.sessions import selections
+from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 from speckit_memory.memory.store.tables.words.phrases import normalised_phrase
-
-if TYPE_CHECKING:
-    from speckit_memory.engine.runtime.open_store import OpenStore
-    from speckit_memory.engine.search.triggers import TriggerMatches
-    from speckit_memory.memory.store.tables.sessions.selections import LearnedPhrase
 
 LONGEST_PROMPT = 10_000
 """Maximum length in characters."""
@@ -60,8 +60,6 @@ class TriggerService:
         Raises:
             SpeckitError: E042 for a longer prompt, E032 for another limit.
         """
-        from speckit_memory.engine.search.triggers import match  # searches do not need it
-
         if len(prompt) > LONGEST_PROMPT:
             raise SpeckitError("E042", f"the prompt has {len(prompt):,} characters; at most {LONGEST_PROMPT:,} fit")
         if not 1 <= limit <= MOST_MATCHES:
@@ -80,8 +78,6 @@ class TriggerService:
             session: The session, which attends to them now; a failure to record this is only logged.
             turn: The turn of the conversation.
         """
-        from speckit_memory.engine.search.triggers import note
-
         memories = [one.memory.id for one in found.matches[:count]]
         now = time.time()
         opened = self.session.opened
@@ -91,8 +87,6 @@ class TriggerService:
 
     def learned(self) -> LearnedPhrases:
         """The active trigger phrases learned from selections, with the selections behind them (feature M12)."""
-        from speckit_memory.memory.lifecycle import learned_triggers
-        from speckit_memory.memory.store.tables.sessions import selections
 
         def found(opened: OpenStore) -> LearnedPhrases:
             now = time.time()
@@ -114,8 +108,6 @@ class TriggerService:
 
         `name` restricts it to one memory, by id or key, and `phrase` to one phrase.
         """
-        from speckit_memory.memory.store.reading import reader
-        from speckit_memory.memory.store.tables.sessions import selections
 
         def take(opened: OpenStore) -> tuple[LearnedPhrase, ...]:
             now, wanted = time.time(), normalised_phrase(phrase)

@@ -6,7 +6,7 @@ from speckit_memory.server.console.markdown import about, one_line
 from speckit_memory.server.replies.envelope import Reply
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.deletion import DeletionResult
+    from speckit_memory.engine.api.deletions import DeletionResult
 
 
 def deleted_reply(deleted: "DeletionResult", dry_run: bool) -> Reply:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from speckit_memory.errors.echo import plural
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.api.deletion import DeletionResult
+    from speckit_memory.engine.api.deletions import DeletionResult
 
 LISTED = 50
 """Memories listed by name."""

@@ -15,8 +15,8 @@ from speckit_memory.engine.answers.result_parts import Timings as Timings
 from speckit_memory.engine.answers.results import ChannelEvidence as ChannelEvidence
 from speckit_memory.engine.answers.results import ShadowAnswer as ShadowAnswer
 from speckit_memory.engine.api.checkpoints import RestoreResult as RestoreResult
-from speckit_memory.engine.api.deletion import DeletionResult as DeletionResult
-from speckit_memory.engine.api.deletion import UndeletionResult as UndeletionResult
+from speckit_memory.engine.api.deletions import DeletionResult as DeletionResult
+from speckit_memory.engine.api.deletions import UndeletionResult as UndeletionResult
 from speckit_memory.engine.api.documents import UpdateResult as UpdateResult
 from speckit_memory.engine.api.exchange import ImportedMemory as ImportedMemory
 from speckit_memory.engine.api.exchange import ImportResult as ImportResult

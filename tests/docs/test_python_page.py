@@ -17,7 +17,7 @@ PAGE = workspace_root(Path(__file__).parent) / "docs" / "python.md"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize(("page", "shown"), [("python.md", 7), ("shadows.md", 1)])
+@pytest.mark.parametrize(("page", "shown"), [("python.md", 9), ("shadows.md", 1)])
 @pytest.mark.usefixtures("processes")
 def test_every_block_runs_in_order_and_prints_what_is_shown(
     page: str, shown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

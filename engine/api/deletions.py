@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from os.path import lexists
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import normalised_folder
 from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped_name
@@ -15,13 +14,19 @@ from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.errors.echo import list_names
+from speckit_memory.memory.editing import aside
+from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+from speckit_memory.memory.lifecycle import interference
+from speckit_memory.memory.scanning.scanner import below
+from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
+from speckit_memory.memory.store.checkpoints import deletions, restoring
+from speckit_memory.memory.store.checkpoints.deletions import Deletion
 from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord, Tier
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.links import resolve_links
 from speckit_memory.pipeline.process.cancellation import require_wanted
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.store.checkpoints.deletions import Deletion
 
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 """Tiers that bulk deletion never includes."""
@@ -92,8 +97,6 @@ class DeletionService:
             raise SpeckitError("E107", message)
         deleted = self._with_checkpoint(memories, f"folder {below}", "pre-cleanup", below, confirm, dry_run)
         if deleted.files:
-            from speckit_memory.memory.editing import aside
-
             aside.remove_emptied(self.session.root, deleted.files, below)
         return deleted
 
@@ -153,10 +156,6 @@ class DeletionService:
             return self._undeleted(name)
 
     def _undeleted(self, name: str) -> UndeletionResult:
-        from speckit_memory.memory.editing import aside
-        from speckit_memory.memory.store.checkpoints import deletions
-        from speckit_memory.memory.store.writing import writer
-
         root = self.session.root
         store = self.session.database.path
         gone = deletions.deletion(store, name)
@@ -202,14 +201,10 @@ class DeletionService:
 
     def _one_at_a_time(self, idle: bool = False) -> AbstractContextManager[None]:
         """A lock against other changes of documents; none for an operation that is `idle` and changes nothing."""
-        from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
-
         return nullcontext() if idle else one_at_a_time(self.session.database.path)
 
     def _there(self, memories: Sequence[MemoryRecord]) -> frozenset[int]:
         """The ids of those memories that still exist."""
-        from speckit_memory.memory.store.checkpoints import restoring
-
         wanted = [one.id for one in memories]
         return self.session.read(lambda opened: restoring.there(opened.database.reader(), wanted))
 
@@ -218,12 +213,6 @@ class DeletionService:
 
         In this order a killed process loses nothing: the next index run, or undoing the deletion, continues from there.
         """
-        from speckit_memory.memory.editing import aside
-        from speckit_memory.memory.lifecycle import interference
-        from speckit_memory.memory.store.checkpoints import deletions
-        from speckit_memory.memory.store.writing import writer
-        from speckit_memory.memory.store.writing.links import resolve_links
-
         keys = {one.id: one.key for one in memories}
 
         def run(opened: OpenStore) -> tuple[str, list[str]]:
@@ -257,9 +246,6 @@ class DeletionService:
 
     def _require_own(self, opened: OpenStore, keys: Sequence[str]) -> None:
         """Raises E101 for a memory of another workspace that shares the store."""
-        from speckit_memory.memory.scanning.scanner import below
-        from speckit_memory.memory.scanning.workspace_sources import WorkspaceSources
-
         connection, sources = opened.database.reader(), WorkspaceSources(opened.database, self.session.root)
         elsewhere, known = sources.elsewhere(connection), sources.known(connection)
         for key in keys:
@@ -275,8 +261,6 @@ class DeletionService:
 
     def _require_free(self, gone: Deletion, files: Sequence[str]) -> None:
         """Raises E108 if another memory or file has taken a name since."""
-        from speckit_memory.memory.store.checkpoints import deletions
-
         back = self.session.read(lambda opened: deletions.there(opened.database.reader(), gone))
         problems: list[Problem] = []
         for each, key in gone.memories.items():
