@@ -184,6 +184,9 @@ class Occurrences:
 
 def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
     """Merges the rows of all fields; the field with most rows comes first, which avoids sorting it."""
+    if len(found) == 1:  # most words occur in one field
+        ((at, rows, frequency),) = found
+        return rows, ((at, slice(0, len(rows)), frequency.astype(np.float64)),)
     most = max(found, key=lambda of_field: len(of_field[1]))[1]
     order = None if np.all(most[1:] > most[:-1]) else np.argsort(most)
     ascending = most if order is None else most[order]
