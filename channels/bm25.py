@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import idf, positions
+from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
+from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params, PipelineContext
-from speckit_memory.pipeline.running.lookup import best_admitted
+from speckit_memory.pipeline.running.lookup import best_admitted, informative_terms
 
 Rows = NDArray[np.intp]
 
@@ -168,7 +167,7 @@ class Bm25:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        weights = informative_terms(self._params, query, store)
+        weights = _terms(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = _laid_out(self._params, store)
         words = max(len(weights), len(query.text.split()))
@@ -189,7 +188,7 @@ class Bm25:
         if p.passage:
             indexes.append(store.lexicon.index("body", "chunk"))
             indexes += [store.lexicon.index("title")] if p.passage_title else []
-        terms = informative_terms(p, query, store)
+        terms = _terms(p, query, store)
         again = p.feedback.model != "none" and query.plan.complexity != "simple"
         read = sum(index.holders(term) for index in indexes for term in terms)
         return StepCostEstimate(postings=read, feedback_words=p.feedback.terms if again else 0)
@@ -268,33 +267,12 @@ def _laid_out(p: Bm25Params, store: Store) -> _Layout:
     return _Layout(memories, tuple(wholes), passages)
 
 
-def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
-    """The different words of a query with their weights: (k3 + 1) · n / (k3 + n) for a word that occurs n times.
-
-    Corrections of a misspelt word weigh less, by the factor in the plan. Of more than `max_terms` words the most
-    informative are kept, by that weight times idf; this bounds the time for a pasted page. The document frequency of a
-    word is its highest among the fields that count.
-    """
-    k3 = params.k3
-    counts = Counter(query.terms).items()
-    weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
-    if len(weights) <= params.max_terms:
-        return weights
-    used = _used(params, store)
-    frequency = {term: max(index.holders(term) for index in used) for term in weights}
-    known = [term for term in weights if frequency[term]]
-    rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
-    worth = rarity * [weights[term] for term in known]
-    kept = np.sort(np.argsort(-worth, kind="stable")[: params.max_terms])
-    return {known[place]: weights[known[place]] for place in kept.tolist()}
-
-
-def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
-    """The indexes whose words count; passages use the words of the body."""
-    used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
-    if params.passage:
-        used |= {"body", "title"} if params.passage_title else {"body"}
-    return [store.lexicon.index(name) for name in FIELDS if name in used]
+def _terms(p: Bm25Params, query: Query, store: Store) -> dict[str, float]:
+    """The weighted words of a query; passages use the words of the body."""
+    used = {name for fields in (p.fields, p.single) for name, weight in fields if weight}
+    if p.passage:
+        used |= {"body", "title"} if p.passage_title else {"body"}
+    return informative_terms(query, store, [name for name in FIELDS if name in used], k3=p.k3, most=p.max_terms)
 
 
 def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, parents: Rows) -> Ids:

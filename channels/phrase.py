@@ -101,6 +101,8 @@ class Phrase:
             rows = rows[scope.admits(ids[rows])]
             found.append((ids[rows], shares[rows]))
         (chunks, in_chunks), (memories, in_titles) = found
+        if not len(chunks) and not len(memories):
+            return Hits(chunks, in_chunks, Scale.UNIT, passages=chunks)
         in_chunks = self._worded(in_chunks, wording, partial(_texts, chunks, store), exact_only=not pairs)
         in_titles = self._worded(in_titles, wording, partial(_titles, memories, store), exact_only=not pairs)
         # Passages come first, so that among equal scores the passage is named rather than the title.
@@ -156,7 +158,9 @@ def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
 def _add_shares(shares: Column, pairs: Pairs, index: TermIndex) -> None:
     """Adds to `shares`, float64[rows], the share of the pairs that each row of the index holds."""
     for (first, second), weight in pairs.items():
-        shares[index.adjacent(first, second)] += weight
+        rows = index.adjacent(first, second)
+        if len(rows):
+            shares[rows] += weight
 
 
 def _mark_holders(shares: Column, terms: Sequence[str], index: TermIndex) -> None:

@@ -254,7 +254,8 @@ class PostingsIndex:
         found = np.empty(0, np.int32)
         if before is not None and after is not None:
             found = self._order.adjacent(before, after)
-            found = found[self._ids[found] != HOLE]
+            if len(found):
+                found = found[self._ids[found] != HOLE]
         if not self._added:
             return found
         height = self._base.height
@@ -387,8 +388,7 @@ def among(ascending: Rows, rows: Rows) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(rows), np.bool_)
     # a row beyond the end is compared with the last one
-    at = np.minimum(ascending.searchsorted(rows), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[at] == rows
+    found: NDArray[np.bool_] = ascending.take(ascending.searchsorted(rows), mode="clip") == rows
     return found
 
 
