@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.arithmetic import first_of_runs
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
@@ -208,7 +208,7 @@ class Bm25:
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
             held = combined.coverage(terms)
-            some = np.flatnonzero(held)  # raising all the zeros to a power would take most of the time
+            some = held.nonzero()[0]  # raising all the zeros to a power would take most of the time
             together = np.zeros(len(whole))
             together[some] = held[some] ** power
             whole *= together
@@ -218,7 +218,7 @@ class Bm25:
             return Hits(memories.ids_of(rows), scores[rows], Scale.BM25)
         # parts: (passages,); parents: the row of each passage's memory
         parts = self._params.passage * layout.passages.scores(terms)
-        matched = np.flatnonzero(parts > 0.0)
+        matched = (parts > 0.0).nonzero()[0]
         parts, parents = parts[matched], layout.passages.parents_of(matched)
         if together is not None:
             parts *= together[parents]
@@ -280,12 +280,14 @@ def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, pa
 
     `matched` are rows of `bags`; `scores` and `parents` are aligned with it.
     """
-    wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
+    # The last row is that of passages without a memory (-1), which nobody wants.
+    wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 2, np.bool_)
     wanted[memories] = True
     # Only passages of the returned memories are sorted; a table of flags drops the others first.
-    rows = np.flatnonzero(wanted[parents])
-    passages = bags.ids_of(matched[rows])
-    order = np.lexsort((passages, -scores[rows]))
-    owners, first = np.unique(parents[rows][order], return_index=True)
-    found = positions(memories.astype(np.int64), owners.astype(np.int64))
-    return np.where(found >= 0, np.append(passages[order][first], -1)[found], -1)
+    rows = wanted[parents].nonzero()[0]
+    passages, owners = bags.ids_of(matched[rows]), parents[rows]
+    order = np.lexsort((passages, -scores[rows], owners))
+    best = order[first_of_runs(owners[order])]
+    passage_of = np.full(len(wanted), -1)
+    passage_of[owners[best]] = passages[best]
+    return passage_of[memories]

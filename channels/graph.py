@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.arithmetic import distinct, positions
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
@@ -50,7 +50,8 @@ class Graph:
         if not len(seeds):
             return seeds
         walks = store.graph.neighbours(seeds.ids, self._params.hops, {})
-        ids, row = np.unique(walks.ids, return_inverse=True)
+        ids = distinct(walks.ids)
+        row = ids.searchsorted(walks.ids)
         scores = np.zeros(len(ids))
         # walks: one row per (seed, neighbour); a neighbour keeps its best path
         np.maximum.at(scores, row, walks.product * seeds.scores[positions(walks.seeds, seeds.ids)])

@@ -98,28 +98,32 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
         return np.arange(len(scores))
     cut = len(scores) - limit
     # element `cut` is the lowest of the `limit` highest scores; a partition takes O(n)
-    return np.flatnonzero(scores >= np.partition(scores, cut)[cut])
+    parted = scores.copy()
+    parted.partition(cut)
+    return (scores >= parted[cut]).nonzero()[0]
 
 
 def distinct(ids: NDArray[D]) -> NDArray[D]:
     """The distinct values, ascending. `np.unique` on a few rows takes five times as long, and imports `numpy.ma`."""
-    if len(ids) < 2:
-        return ids.copy()
     ordered = ids.copy()
     ordered.sort()
-    # Marks the first of each run of equal values.
-    first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: NDArray[D] = ordered[first]
+    found: NDArray[D] = ordered[first_of_runs(ordered)]
     return found
+
+
+def first_of_runs(values: NDArray[D]) -> NDArray[np.bool_]:
+    """Marks the first of each run of equal values."""
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
 
 
 def positions(wanted: Ids, ids: Ids) -> NDArray[np.intp]:
     """The index of each wanted id in distinct `ids`, -1 if it is not there."""
     if not len(ids):
         return np.full(len(wanted), -1, np.intp)
-    if np.all(ids[1:] > ids[:-1]):  # true for a store until its first change; sorting would take most of the time
-        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    if (ids[1:] > ids[:-1]).all():  # true for a store until its first change; sorting would take most of the time
+        at = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
     else:
         order = np.argsort(ids)
         at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]

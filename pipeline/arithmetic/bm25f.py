@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic import idf
+from speckit_memory.pipeline.arithmetic import first_of_runs, idf
 from speckit_memory.pipeline.ports import Column, TermIndex
 from speckit_memory.pipeline.ports.immutable import own
 
@@ -190,9 +190,7 @@ def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
         return rows, ((at, slice(0, len(rows)), frequency.astype(np.float64)),)
     every = np.concatenate([rows for _, rows, _ in found])
     every.sort(kind="stable")  # takes linear time: each field's rows ascend
-    first = np.ones(len(every), np.bool_)
-    np.not_equal(every[1:], every[:-1], out=first[1:])
-    union = every[first]
+    union = every[first_of_runs(every)]
     return union, tuple((at, union.searchsorted(rows), frequency.astype(np.float64)) for at, rows, frequency in found)
 
 

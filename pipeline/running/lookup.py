@@ -192,7 +192,7 @@ def best_admitted(
         limit: Maximum number of rows.
         scope: The memories that the filter admits.
     """
-    rows = np.flatnonzero(scores > 0.0)
+    rows = (scores > 0.0).nonzero()[0]
     if not scope.complete:
         # Usually most rows are admitted, so twice the limit holds enough of them.
         first = rows[leading(scores[rows], 2 * limit)]

@@ -124,12 +124,12 @@ class Spelling:
                 if len(tokens) != 1 or tokens[0] not in terms:
                     continue
                 term = tokens[0]
-                if not any(lexicon.index(field).holders(term) for field in FIELDS):
+                if not any(lexicon.index(field).holders(term) for field in FIELDS) or (
+                    is_held
+                    and not any(lexicon.index(field).holders(term) for field in ("triggers", "path"))
+                    and not is_held(word)
+                ):
                     yield word, term
-                elif is_held and not any(lexicon.index(field).holders(term) for field in ("triggers", "path")):
-                    # Triggers and paths are not in the full-text index of words as typed.
-                    if not is_held(word):
-                        yield word, term
 
     def _respelt(self, word: str, term: str, store: Store, is_held: Callable[[str], bool]) -> Respelling | None:
         """The replacement of a word; None if it has no known neighbour."""

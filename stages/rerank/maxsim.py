@@ -119,11 +119,12 @@ class Maxsim:
             tokens = np.concatenate(held)
             seen = np.zeros(int(tokens.max()) + 1, np.bool_)
             seen[tokens] = True
-            vocabulary = np.flatnonzero(seen)
+            vocabulary = seen.nonzero()[0]
             place_of = np.empty(len(seen), np.intp)
             place_of[vocabulary] = np.arange(len(vocabulary))
             # similarity: (vocabulary, query tokens); best: (passages with tokens, query tokens)
-            similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
+            vectors = store.tokens.vectors(np.concatenate([vocabulary, asked]))
+            similarity = vectors[: len(vocabulary)] @ vectors[len(vocabulary) :].T
             # One row per token of every passage, then the maximum over the rows of each passage. `reduceat` cannot
             # handle empty slices, so passages without tokens are excluded.
             start = (sizes.cumsum() - sizes)[filled]
