@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import idf, positions
+from speckit_memory.pipeline.arithmetic import first_of_runs
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store, TermIndex
+from speckit_memory.pipeline.ports import FIELDS, Bags, Column, Ids, Level, Scope, Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams, Params, PipelineContext
-from speckit_memory.pipeline.running.lookup import best_admitted
+from speckit_memory.pipeline.running.lookup import best_admitted, informative_terms
 
 Rows = NDArray[np.intp]
 
@@ -168,7 +167,7 @@ class Bm25:
 
     def search(self, query: Query, limit: int, store: Store) -> Hits:
         """The `limit` best admitted memories or passages that hold any word of the query."""
-        weights = informative_terms(self._params, query, store)
+        weights = _terms(self._params, query, store)
         scope = store.attributes.scope(query.wanted, query.now)
         layout = _laid_out(self._params, store)
         words = max(len(weights), len(query.text.split()))
@@ -189,7 +188,7 @@ class Bm25:
         if p.passage:
             indexes.append(store.lexicon.index("body", "chunk"))
             indexes += [store.lexicon.index("title")] if p.passage_title else []
-        terms = informative_terms(p, query, store)
+        terms = _terms(p, query, store)
         again = p.feedback.model != "none" and query.plan.complexity != "simple"
         read = sum(index.holders(term) for index in indexes for term in terms)
         return StepCostEstimate(postings=read, feedback_words=p.feedback.terms if again else 0)
@@ -209,7 +208,7 @@ class Bm25:
         if power >= _LITTLE:
             _, combined = layout.wholes[0]
             held = combined.coverage(terms)
-            some = np.flatnonzero(held)  # raising all the zeros to a power would take most of the time
+            some = held.nonzero()[0]  # raising all the zeros to a power would take most of the time
             together = np.zeros(len(whole))
             together[some] = held[some] ** power
             whole *= together
@@ -219,7 +218,7 @@ class Bm25:
             return Hits(memories.ids_of(rows), scores[rows], Scale.BM25)
         # parts: (passages,); parents: the row of each passage's memory
         parts = self._params.passage * layout.passages.scores(terms)
-        matched = np.flatnonzero(parts > 0.0)
+        matched = (parts > 0.0).nonzero()[0]
         parts, parents = parts[matched], layout.passages.parents_of(matched)
         if together is not None:
             parts *= together[parents]
@@ -268,33 +267,12 @@ def _laid_out(p: Bm25Params, store: Store) -> _Layout:
     return _Layout(memories, tuple(wholes), passages)
 
 
-def informative_terms(params: Bm25Params, query: Query, store: Store) -> dict[str, float]:
-    """The different words of a query with their weights: (k3 + 1) · n / (k3 + n) for a word that occurs n times.
-
-    Corrections of a misspelt word weigh less, by the factor in the plan. Of more than `max_terms` words the most
-    informative are kept, by that weight times idf; this bounds the time for a pasted page. The document frequency of a
-    word is its highest among the fields that count.
-    """
-    k3 = params.k3
-    counts = Counter(query.terms).items()
-    weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
-    if len(weights) <= params.max_terms:
-        return weights
-    used = _used(params, store)
-    frequency = {term: max(index.holders(term) for index in used) for term in weights}
-    known = [term for term in weights if frequency[term]]
-    rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
-    worth = rarity * [weights[term] for term in known]
-    kept = np.sort(np.argsort(-worth, kind="stable")[: params.max_terms])
-    return {known[place]: weights[known[place]] for place in kept.tolist()}
-
-
-def _used(params: Bm25Params, store: Store) -> list[TermIndex]:
-    """The indexes whose words count; passages use the words of the body."""
-    used = {name for fields in (params.fields, params.single) for name, weight in fields if weight}
-    if params.passage:
-        used |= {"body", "title"} if params.passage_title else {"body"}
-    return [store.lexicon.index(name) for name in FIELDS if name in used]
+def _terms(p: Bm25Params, query: Query, store: Store) -> dict[str, float]:
+    """The weighted words of a query; passages use the words of the body."""
+    used = {name for fields in (p.fields, p.single) for name, weight in fields if weight}
+    if p.passage:
+        used |= {"body", "title"} if p.passage_title else {"body"}
+    return informative_terms(query, store, [name for name in FIELDS if name in used], k3=p.k3, most=p.max_terms)
 
 
 def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, parents: Rows) -> Ids:
@@ -302,12 +280,14 @@ def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, pa
 
     `matched` are rows of `bags`; `scores` and `parents` are aligned with it.
     """
-    wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 1, np.bool_)
+    # The last row is that of passages without a memory (-1), which nobody wants.
+    wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 2, np.bool_)
     wanted[memories] = True
     # Only passages of the returned memories are sorted; a table of flags drops the others first.
-    rows = np.flatnonzero(wanted[parents])
-    passages = bags.ids_of(matched[rows])
-    order = np.lexsort((passages, -scores[rows]))
-    owners, first = np.unique(parents[rows][order], return_index=True)
-    found = positions(memories.astype(np.int64), owners.astype(np.int64))
-    return np.where(found >= 0, np.append(passages[order][first], -1)[found], -1)
+    rows = wanted[parents].nonzero()[0]
+    passages, owners = bags.ids_of(matched[rows]), parents[rows]
+    order = np.lexsort((passages, -scores[rows], owners))
+    best = order[first_of_runs(owners[order])]
+    passage_of = np.full(len(wanted), -1)
+    passage_of[owners[best]] = passages[best]
+    return passage_of[memories]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import cost_of_seeds, seeds_of
 
 
 class CommunityParams(ChannelParams):
@@ -47,7 +47,7 @@ class Community:
         if not store.graph.edge_count:
             return none
         p = self._params
-        seeds = found_by_words(query, p.seeds, store)
+        seeds = seeds_of(query, p.seeds, store)
         best: dict[int, float] = {}
         own = set(seeds.ids.tolist())
         for seed, score in zip(seeds.ids.tolist(), seeds.scores.tolist(), strict=True):

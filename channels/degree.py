@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
 from speckit_memory.pipeline.arithmetic import positions
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import cost_of_seeds, seeds_of
 
 RELATION_WEIGHTS = {
     "caused": 1.0,
@@ -54,7 +54,7 @@ class Degree:
         connected, degrees = store.graph.degrees(RELATION_WEIGHTS)
         ranked = ~np.isin(connected, store.attributes.of_tier("constitutional"))
         connected, degrees = connected[ranked], np.minimum(degrees[ranked], self._params.max_degree)
-        found = found_by_words(query, self._params.found, store).ids
+        found = seeds_of(query, self._params.found, store).ids
         own = np.append(degrees, 0.0)[positions(found, connected)]  # the 0.0 at -1: no edge
         scores = self._params.max_boost * np.log1p(own) / np.log1p(degrees.max(initial=0.0) or MAXIMUM_WITHOUT_EDGES)
         ids, scores = found[own > 0.0], scores[own > 0.0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from speckit_memory.channels._seeding import cost_of_seeds, found_by_words
-from speckit_memory.pipeline.arithmetic import positions
+from speckit_memory.pipeline.arithmetic import distinct, positions
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, ChannelParams
+from speckit_memory.pipeline.running.lookup import cost_of_seeds, seeds_of
 
 
 class GraphParams(ChannelParams):
@@ -30,10 +30,9 @@ class GraphParams(ChannelParams):
 class Graph:
     """Neighbours of seed memories over causal edges in either direction.
 
-    Seeds are found by BM25 over title, triggers, path and body with the weights of the full-text channel; the in-memory
-    index takes a tenth of the time of FTS5. A neighbour scores the product of the edge strengths on the path times the
-    BM25 score of its seed; the best path counts. Seeds themselves are left to the lexical channels. Without edges
-    nothing is found. Feature C4.
+    Seeds are found by BM25 over title, triggers, path and body with the weights of the full-text channel. A neighbour
+    scores the product of the edge strengths on the path times the BM25 score of its seed; the best path counts. Seeds
+    themselves are left to the lexical channels. Without edges nothing is found. Feature C4.
     """
 
     about = About(features=("C4",), gives=Scale.BM25, costly=True)
@@ -47,11 +46,12 @@ class Graph:
         if not store.graph.edge_count:
             return Hits(np.empty(0, np.int64), np.empty(0), Scale.BM25)
         scope = store.attributes.scope(query.wanted, query.now)
-        seeds = found_by_words(query, self._params.seeds, store)
+        seeds = seeds_of(query, self._params.seeds, store)
         if not len(seeds):
             return seeds
         walks = store.graph.neighbours(seeds.ids, self._params.hops, {})
-        ids, row = np.unique(walks.ids, return_inverse=True)
+        ids = distinct(walks.ids)
+        row = ids.searchsorted(walks.ids)
         scores = np.zeros(len(ids))
         # walks: one row per (seed, neighbour); a neighbour keeps its best path
         np.maximum.at(scores, row, walks.product * seeds.scores[positions(walks.seeds, seeds.ids)])

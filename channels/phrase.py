@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.pipeline.arithmetic import idf
+from speckit_memory.pipeline.arithmetic import first_of_runs, idf
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
@@ -97,20 +97,22 @@ class Phrase:
             else:
                 _mark_holders(shares, query.terms, index)
             # at least one pair, even with a minimum of 0
-            rows = np.flatnonzero(shares >= max(self._params.min_share, 1e-12))
+            rows = (shares >= max(self._params.min_share, 1e-12)).nonzero()[0]
             rows = rows[scope.admits(ids[rows])]
             found.append((ids[rows], shares[rows]))
         (chunks, in_chunks), (memories, in_titles) = found
+        if not len(chunks) and not len(memories):
+            return Hits(chunks, in_chunks, Scale.UNIT, passages=chunks)
         in_chunks = self._worded(in_chunks, wording, partial(_texts, chunks, store), exact_only=not pairs)
         in_titles = self._worded(in_titles, wording, partial(_titles, memories, store), exact_only=not pairs)
         # Passages come first, so that among equal scores the passage is named rather than the title.
-        owners = np.append(store.attributes.parents(chunks), memories)
-        scores = np.append(in_chunks, in_titles)
-        passages = np.append(chunks, np.full(len(memories), -1))
-        # np.unique returns the first row of each memory, which is its best by this order.
-        order = np.lexsort((np.arange(len(owners)), -scores, owners))
-        ids, first = np.unique(owners[order], return_index=True)
-        best = order[first]
+        owners = np.concatenate([store.attributes.parents(chunks), memories])
+        scores = np.concatenate([in_chunks, in_titles])
+        passages = np.concatenate([chunks, np.full(len(memories), -1)])
+        # The sort is stable: the first row of each memory in this order is its best.
+        order = np.lexsort((-scores, owners))
+        best = order[first_of_runs(owners[order])]
+        ids = owners[best]
         kept = scores[best] > _undecided(scores[best], limit)
         best, ids = best[kept], ids[kept]
         return Hits.ordered(ids, scores[best], Scale.UNIT, limit=limit, passages=passages[best])
@@ -131,7 +133,7 @@ class Phrase:
     ) -> Column:
         """The scores of texts with these shares of the pairs; `read` returns the texts at given rows."""
         scores = shares**self._params.power
-        whole = np.flatnonzero(shares >= _WHOLE)
+        whole = (shares >= _WHOLE).nonzero()[0]
         if not len(whole):
             return scores
         exact = np.zeros(len(whole), np.bool_)
@@ -156,7 +158,9 @@ def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
 def _add_shares(shares: Column, pairs: Pairs, index: TermIndex) -> None:
     """Adds to `shares`, float64[rows], the share of the pairs that each row of the index holds."""
     for (first, second), weight in pairs.items():
-        shares[index.adjacent(first, second)] += weight
+        rows = index.adjacent(first, second)
+        if len(rows):
+            shares[rows] += weight
 
 
 def _mark_holders(shares: Column, terms: Sequence[str], index: TermIndex) -> None:

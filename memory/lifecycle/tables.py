@@ -50,5 +50,6 @@ def any_of(labels: NDArray[np.object_], wanted: tuple[str, ...]) -> NDArray[np.b
     """Which labels are in `wanted`, (n,) bool."""
     found = np.zeros(len(labels), np.bool_)
     for label in wanted:
-        found |= np.asarray(labels == label, np.bool_)
+        # a plain string: numpy asks the class of an enumeration's member for its protocols, in vain and at length
+        found |= np.asarray(labels == str(label), np.bool_)
     return found

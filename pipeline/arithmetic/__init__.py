@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from math import sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -29,11 +30,11 @@ def standardise(scores: Column) -> Column:
     there = ~np.isnan(scores)
     # z = (x - mean) / σ, with the population's σ (ddof = 0)
     known = scores[there]
+    standard = scores.copy()
     if not len(known):
-        return scores.copy()
-    standard = np.full(len(scores), np.nan)
+        return standard
     # Rounding gives equal scores a tiny deviation, which must not be amplified.
-    if known.min() == known.max():
+    if (known == known[0]).all():
         standard[there] = 0.0
         return standard
     mean, largest, spread = moments(known)
@@ -47,11 +48,12 @@ def moments(scores: Column) -> tuple[float, float, float]:
 
     In two steps, because squares of very small or very large numbers are not representable.
     """
-    mean = scores.mean()
+    # Sums by the ufunc itself: `mean` and `max` of an array take several times as long for a few rows.
+    mean = np.add.reduce(scores) / len(scores)
     centred = scores - mean
-    largest = np.abs(centred).max()
+    largest = np.maximum.reduce(np.abs(centred))
     unit = centred / largest
-    return float(mean), float(largest), float(np.sqrt(np.mean(unit**2)))
+    return float(mean), float(largest), sqrt(np.add.reduce(unit * unit) / len(unit))
 
 
 def logistic(scores: Column) -> Column:
@@ -96,25 +98,32 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
         return np.arange(len(scores))
     cut = len(scores) - limit
     # element `cut` is the lowest of the `limit` highest scores; a partition takes O(n)
-    return np.flatnonzero(scores >= np.partition(scores, cut)[cut])
+    parted = scores.copy()
+    parted.partition(cut)
+    return (scores >= parted[cut]).nonzero()[0]
 
 
 def distinct(ids: NDArray[D]) -> NDArray[D]:
     """The distinct values, ascending. `np.unique` on a few rows takes five times as long, and imports `numpy.ma`."""
-    ordered: NDArray[D] = np.sort(ids)
-    # Marks the first of each run of equal values.
-    first = np.ones(len(ordered), np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    found: NDArray[D] = ordered[first]
+    ordered = ids.copy()
+    ordered.sort()
+    found: NDArray[D] = ordered[first_of_runs(ordered)]
     return found
+
+
+def first_of_runs(values: NDArray[D]) -> NDArray[np.bool_]:
+    """Marks the first of each run of equal values."""
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
 
 
 def positions(wanted: Ids, ids: Ids) -> NDArray[np.intp]:
     """The index of each wanted id in distinct `ids`, -1 if it is not there."""
     if not len(ids):
         return np.full(len(wanted), -1, np.intp)
-    if np.all(ids[1:] > ids[:-1]):  # true for a store until its first change; sorting would take most of the time
-        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    if (ids[1:] > ids[:-1]).all():  # true for a store until its first change; sorting would take most of the time
+        at = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
     else:
         order = np.argsort(ids)
         at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]

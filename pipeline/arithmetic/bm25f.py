@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.pipeline.arithmetic import distinct, idf
+from speckit_memory.pipeline.arithmetic import first_of_runs, idf
 from speckit_memory.pipeline.ports import Column, TermIndex
 from speckit_memory.pipeline.ports.immutable import own
 
@@ -96,16 +96,17 @@ class BagField:
 
     def occurrences(self, term: str) -> tuple[Rows, NDArray[np.float32]] | None:
         """The bags' rows that hold a term, unordered, and its frequency in each; None if no row does."""
-        if not self._index.holders(term):
-            return None  # most words occur in no title, trigger or path
         postings = self._index.postings(term)
+        if not len(postings.rows):
+            return None  # most words occur in no title, trigger or path
         if self._same:
             return postings.rows.astype(np.intp), postings.frequency
         # Expand each posting to all bag rows of its index row: first + 0 … count - 1.
         first = self._starts[postings.rows]
         count = self._starts[postings.rows + 1] - first
-        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return self._members[np.repeat(first, count) + within], np.repeat(postings.frequency, count)
+        ends = count.cumsum()
+        places = np.arange(ends[-1]) + (first - ends + count).repeat(count)
+        return self._members[places], postings.frequency.repeat(count)
 
 
 Places = Rows | slice
@@ -183,31 +184,14 @@ class Occurrences:
 
 
 def _together(found: list[tuple[int, Rows, NDArray[np.float32]]]) -> Held:
-    """Merges the rows of all fields; the field with most rows comes first, which avoids sorting it."""
-    most = max(found, key=lambda of_field: len(of_field[1]))[1]
-    order = None if np.all(most[1:] > most[:-1]) else np.argsort(most)
-    ascending = most if order is None else most[order]
-    others = [rows for _, rows, _ in found if rows is not most]
-    # Rows of other fields that the largest field does not have.
-    others = [rows[_places(rows, ascending) < 0] for rows in others]
-    further = distinct(np.concatenate([_NOWHERE, *others]))
-    # placed: the index of each field's rows in [most, further]
-    placed: list[tuple[int, Places, Column]] = []
-    for at, rows, frequency in found:
-        places: Places = slice(0, len(most))
-        if rows is not most:
-            among = _places(rows, ascending)
-            within = np.where(among >= 0, among if order is None else order[among], 0)
-            places = np.where(among >= 0, within, len(most) + np.searchsorted(further, rows))
-        placed.append((at, places, frequency.astype(np.float64)))
-    return np.concatenate([most, further]) if len(further) else most, tuple(placed)
-
-
-def _places(wanted: Rows, ascending: Rows) -> Rows:
-    """The index of each wanted row in ascending rows, -1 if it is not there."""
-    at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
-    found: Rows = np.where(ascending[at] == wanted, at, -1)
-    return found
+    """Merges the rows of all fields."""
+    if len(found) == 1:  # most words occur in one field
+        ((at, rows, frequency),) = found
+        return rows, ((at, slice(0, len(rows)), frequency.astype(np.float64)),)
+    every = np.concatenate([rows for _, rows, _ in found])
+    every.sort(kind="stable")  # takes linear time: each field's rows ascend
+    union = every[first_of_runs(every)]
+    return union, tuple((at, union.searchsorted(rows), frequency.astype(np.float64)) for at, rows, frequency in found)
 
 
 class Bm25F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
@@ -9,20 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic import distinct, german, idf, leading
-from speckit_memory.pipeline.model.columns import total_order
-from speckit_memory.pipeline.ports import FIELDS, Column, Ids, Lexicon, Scope, TermIndex
+from speckit_memory.pipeline.model.columns import Hits, Query, total_order
+from speckit_memory.pipeline.model.costs import StepCostEstimate
+from speckit_memory.pipeline.model.scales import Scale
+from speckit_memory.pipeline.ports import FIELDS, Column, Field, Ids, Lexicon, Scope, Store, TermIndex
 
 MOST_TERMS = 800
 """Maximum number of different words of a text that are searched, in order; 10,000 characters hold up to 770."""
 MOST_JOINED = 4
 """Compounds are only looked for in queries of at most this many German words; longer queries have enough words."""
 MOST_SEEDING = 400
-"""Maximum number of query words, the rarest, by which seed memories of the graph channels are found."""
-ALL_FIELDS = (10.0, 5.0, 2.0, 1.0), 1.2, 0.75
-"""Field weights, k1 and b of the bags that show whether a memory holds a word at all: those of the full-text search,
-which the store keeps for seeds as well."""
-MOST_COMPARED = 128
-"""Maximum number of query words, the rarest, whose postings are read if an estimate is enough."""
+"""Maximum number of query words, the most informative, by which seed memories in the graph are found."""
+_SEEDING = (10.0, 5.0, 2.0, 1.0), 1.2, 0.75
+"""Field weights, k1 and b of the bags by which seeds are found: those of the full-text search."""
 
 
 def searchable(text: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -136,24 +136,49 @@ def holders(index: TermIndex, terms: Sequence[str], ids: Ids) -> tuple[NDArray[n
     return held, frequency
 
 
-def most_telling(terms: Sequence[str], limit: int, scope: Scope, lexicon: Lexicon) -> Ids:
-    """The admitted memories that hold the largest share of a query's information.
+def informative_terms(query: Query, store: Store, fields: Iterable[Field], *, k3: float, most: int) -> dict[str, float]:
+    """The different words of a query with their weights: (k3 + 1) · n / (k3 + n) for a word that occurs n times.
 
-    The information is Σ idf of the query's distinct words in any field; ties are ordered by id. This is much cheaper
-    than a ranking, and enough to see the topic of a query. For a pasted page only the rarest words are used.
+    Corrections of a misspelt word weigh less, by the factor in the plan. Of more than `most` words the most informative
+    are kept, by that weight times idf; this bounds the time for a pasted page.
 
     Args:
-        terms: Analysed words of the query.
-        limit: Maximum number of memories.
-        scope: The memories that the filter admits.
-        lexicon: The indexes to search.
+        query: The query with its terms.
+        store: The store that holds the words.
+        fields: The fields that count: the document frequency of a word is its highest among them.
+        k3: Saturation of repeated words.
+        most: Maximum number of words.
     """
-    looked_at = tuple(dict.fromkeys(terms))
-    if len(looked_at) > MOST_COMPARED:
-        looked_at = _rarest(looked_at, [lexicon.index(field) for field in FIELDS])
-    bags = lexicon.bags(*ALL_FIELDS)
-    held = bags.coverage(dict.fromkeys(looked_at, 1.0))
-    return bags.ids_of(best_admitted(bags.ids_of, held, limit, scope))
+    counts = Counter(query.terms).items()
+    weights = {term: query.weight(term) * (k3 + 1.0) * count / (k3 + count) for term, count in counts}
+    if len(weights) <= most:
+        return weights
+    used = [store.lexicon.index(field) for field in fields]
+    frequency = {term: max(index.holders(term) for index in used) for term in weights}
+    known = [term for term in weights if frequency[term]]
+    rarity = idf(np.array([frequency[term] for term in known], np.float64), store.attributes.count)
+    worth = rarity * [weights[term] for term in known]
+    kept = np.sort(np.argsort(-worth, kind="stable")[:most])
+    return {known[place]: weights[known[place]] for place in kept.tolist()}
+
+
+def seeds_of(query: Query, limit: int, store: Store) -> Hits:
+    """The `limit` best admitted memories by BM25 over title, triggers, path and body, where walks in the graph start.
+
+    The in-memory index takes a tenth of the time of the full-text search, whose weights these are.
+    """
+    scope = store.attributes.scope(query.wanted, query.now)
+    bags = store.lexicon.bags(*_SEEDING)
+    scores = bags.scores(informative_terms(query, store, FIELDS, k3=0.0, most=MOST_SEEDING))
+    rows = best_admitted(bags.ids_of, scores, limit, scope)
+    return Hits(bags.ids_of(rows), scores[rows], Scale.BM25)
+
+
+def cost_of_seeds(query: Query, store: Store) -> StepCostEstimate:
+    """The postings that `seeds_of` reads."""
+    terms = informative_terms(query, store, FIELDS, k3=0.0, most=MOST_SEEDING)
+    indexes = [store.lexicon.index(field) for field in FIELDS]
+    return StepCostEstimate(postings=sum(index.holders(term) for index in indexes for term in terms))
 
 
 def best_admitted(
@@ -167,7 +192,7 @@ def best_admitted(
         limit: Maximum number of rows.
         scope: The memories that the filter admits.
     """
-    rows = np.flatnonzero(scores > 0.0)
+    rows = (scores > 0.0).nonzero()[0]
     if not scope.complete:
         # Usually most rows are admitted, so twice the limit holds enough of them.
         first = rows[leading(scores[rows], 2 * limit)]
@@ -176,13 +201,6 @@ def best_admitted(
     # A partition in O(n) finds the best rows and all that tie with the last of them; only these are sorted.
     rows = rows[leading(scores[rows], limit)]
     return rows[total_order(scores[rows], ids_of(rows))[:limit]]
-
-
-def _rarest(terms: tuple[str, ...], indexes: Sequence[TermIndex]) -> tuple[str, ...]:
-    """The `MOST_COMPARED` rarest terms that occur in any index, in order; the first among equals."""
-    frequency = {term: held for term in terms if (held := max(index.holders(term) for index in indexes))}
-    kept = set(sorted(frequency, key=frequency.__getitem__)[:MOST_COMPARED])
-    return tuple(term for term in frequency if term in kept)
 
 
 def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, count: int) -> Column:
@@ -195,9 +213,15 @@ def information_held(terms: Sequence[str], memories: Ids, lexicon: Lexicon, coun
         count: Number of memories in the store.
     """
     # held: (memories, terms) bool; information: (terms,)
-    found = [holders(lexicon.index(field), terms, memories) for field in FIELDS]
-    held = np.logical_or.reduce([held for held, _ in found])
-    information = idf(np.max([frequency for _, frequency in found], axis=0), count)
+    held, frequency = np.zeros((len(memories), len(terms)), np.bool_), [0] * len(terms)
+    for field in FIELDS:
+        index, rows = lexicon.index(field), None
+        for column, term in enumerate(terms):
+            if in_field := index.holders(term):
+                rows = index.rows_of(memories) if rows is None else rows
+                held[:, column] |= index.holding(term, rows)
+                frequency[column] = max(frequency[column], in_field)
+    information = idf(np.array(frequency, np.float64), count)
     share: Column = (held @ information) / information.sum()
     return share
 

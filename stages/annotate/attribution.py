@@ -32,10 +32,8 @@ class Attribution:
         for column, channel in enumerate(ranking.channels):
             found[:, channels.index(channel)] |= hit[:, column]
         alone = found & (found.sum(axis=1, keepdims=True) == 1)
-        counts = {
-            channel: {"found": int(found[:, place].sum()), "alone": int(alone[:, place].sum())}
-            for place, channel in enumerate(channels)
-        }
+        totals = zip(channels, found.sum(axis=0).tolist(), alone.sum(axis=0).tolist(), strict=True)
+        counts = {channel: {"found": every, "alone": own} for channel, every, own in totals}
         # Few combinations of channels occur, so rows share one note object per combination.
         rows = list(map(tuple, found.tolist()))
         named = {row: {"found_by": list(compress(channels, row))} for row in set(rows)}

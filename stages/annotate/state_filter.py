@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from speckit_memory.memory.lifecycle.states import STATES, UNKNOWN, State, Thresholds, name_of, states_of
+from speckit_memory.memory.lifecycle.tables import any_of
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.model.ranking import Ranking
@@ -67,11 +68,12 @@ class StateFilter:
         facts, ids = store.attributes, ranking.ids
         places = states_of(facts, ids, query.now, self._thresholds)
         keep = places <= self._coldest
-        always = facts.label("tier", ids) == Tier.CONSTITUTIONAL  # always HOT: they would use up that limit
+        if self._limits:  # constitutional memories are always HOT: they would use up that limit
+            always = any_of(facts.label("tier", ids), (Tier.CONSTITUTIONAL,))
         for state, limit in self._limits.items():
             of_state = keep & (places == state) & ~always
             # The running count keeps the first `limit` rows of the state.
             keep &= ~of_state | (np.cumsum(of_state) <= limit)
         told = {place: {"state": name_of(place)} for place in range(UNKNOWN, len(STATES))}
         notes = dict(zip(ids.tolist(), map(told.__getitem__, places.tolist()), strict=True))
-        return Notes(by_id=notes, overall={"hidden_by_state": int(np.sum(~keep))}, keep=keep)
+        return Notes(by_id=notes, overall={"hidden_by_state": len(keep) - int(np.count_nonzero(keep))}, keep=keep)

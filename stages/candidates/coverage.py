@@ -11,7 +11,7 @@ from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.model.columns import Plan, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.contracts import About, Params
-from speckit_memory.pipeline.running.lookup import most_telling
+from speckit_memory.pipeline.running.lookup import seeds_of
 
 
 class CoverageParams(Params):
@@ -24,8 +24,8 @@ class CoverageParams(Params):
 class Coverage:
     """Counts the memories that causal edges connect with the best matches of the query's words.
 
-    The best matches hold the largest share of the query, by Σ idf of its words. Fewer than `min_memories` neighbours
-    are an early sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
+    The best matches are those from which the graph channel starts. Fewer than `min_memories` neighbours are an early
+    sign that the answer will rest on text alone; the plan and the answer say so. Feature C15.
     """
 
     about = About(features=("C15",), costly=True)
@@ -45,9 +45,8 @@ class Coverage:
         return replace(plan, reasons=plan.because(reason))
 
     def _connected(self, query: Query, store: Store) -> int:
-        scope = store.attributes.scope(query.wanted, query.now)
-        seeds = most_telling(query.terms, self._params.seeds, scope, store.lexicon)
+        seeds = seeds_of(query, self._params.seeds, store).ids
         if not len(seeds):
             return 0
         reached = distinct(store.graph.neighbours(seeds, 1, {}).ids)
-        return int(np.count_nonzero(scope.admits(reached)))
+        return int(np.count_nonzero(store.attributes.scope(query.wanted, query.now).admits(reached)))

@@ -21,8 +21,9 @@ class _Phrase:
     def __init__(self, phrase: str) -> None:
         self.expression = phrase
         """The whole pattern."""
-        first, _, last = phrase.partition(_BETWEEN)
-        self._first = re.compile(first)
+        self.begins, _, last = phrase.partition(_BETWEEN)
+        """The pattern up to any text, from a word's beginning on."""
+        self._first = re.compile(self.begins)
         self._last = re.compile(last) if last else None
 
     def find(self, text: str) -> str | None:
@@ -111,6 +112,11 @@ SIGNS = {
 }
 """The evidence for each intent (feature C8)."""
 
+_BEGINNINGS = re.compile(
+    r"\b(?:" + "|".join(phrase.begins.removeprefix(r"\b") for sign in SIGNS.values() for phrase in sign.phrases) + ")"
+)
+"""Matches wherever some phrase begins; most queries have none, and need no search for each of them."""
+
 KEYWORD_WEIGHT = 0.6
 PHRASE_WEIGHT = 0.4
 UNKNOWN = "understand"
@@ -140,7 +146,8 @@ class Intent:
         words = {form for word in _WORD.findall(text) for form in (word, _ENDING.sub("", word))}
         # Sorted, so that the reason reads the same in every process; sets of strings have no fixed order.
         hits = {name: sorted(SIGNS[name].words & words) for name in INTENTS}
-        phrases = {name: _phrases_in(SIGNS[name].phrases, text) for name in INTENTS}
+        begun = _BEGINNINGS.search(text) is not None
+        phrases = {name: _phrases_in(SIGNS[name].phrases, text) if begun else [] for name in INTENTS}
         evidence = {
             name: KEYWORD_WEIGHT * (1 - 0.5 ** len(hits[name])) + PHRASE_WEIGHT * (1 - 0.25 ** len(phrases[name]))
             for name in INTENTS

@@ -123,9 +123,13 @@ class Spelling:
                 tokens = lexicon.analyse(word)
                 if len(tokens) != 1 or tokens[0] not in terms:
                     continue
-                elsewhere = any(lexicon.index(field).holders(tokens[0]) for field in ("triggers", "path"))
-                if not _holders(tokens[0], lexicon) or (is_held and not elsewhere and not is_held(word)):
-                    yield word, tokens[0]
+                term = tokens[0]
+                if not any(lexicon.index(field).holders(term) for field in FIELDS) or (
+                    is_held
+                    and not any(lexicon.index(field).holders(term) for field in ("triggers", "path"))
+                    and not is_held(word)
+                ):
+                    yield word, term
 
     def _respelt(self, word: str, term: str, store: Store, is_held: Callable[[str], bool]) -> Respelling | None:
         """The replacement of a word; None if it has no known neighbour."""

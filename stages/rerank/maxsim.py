@@ -111,21 +111,23 @@ class Maxsim:
         weights = np.where(idf > 0, idf, 0.0) ** self._params.idf_power * (idf > 0)
         weights = weights if weights.any() else np.ones(len(asked))
         met = np.zeros(len(held))
-        filled = np.array([len(of) > 0 for of in held], np.bool_)
+        sizes = np.array([len(of) for of in held])
+        filled = sizes > 0
         if filled.any():
             # Passages of one answer share many tokens: each distinct one is compared with the query once. A table from
             # token to row avoids a sort.
             tokens = np.concatenate(held)
             seen = np.zeros(int(tokens.max()) + 1, np.bool_)
             seen[tokens] = True
-            vocabulary = np.flatnonzero(seen)
+            vocabulary = seen.nonzero()[0]
             place_of = np.empty(len(seen), np.intp)
             place_of[vocabulary] = np.arange(len(vocabulary))
             # similarity: (vocabulary, query tokens); best: (passages with tokens, query tokens)
-            similarity = store.tokens.vectors(vocabulary) @ store.tokens.vectors(asked).T
+            vectors = store.tokens.vectors(np.concatenate([vocabulary, asked]))
+            similarity = vectors[: len(vocabulary)] @ vectors[len(vocabulary) :].T
             # One row per token of every passage, then the maximum over the rows of each passage. `reduceat` cannot
             # handle empty slices, so passages without tokens are excluded.
-            start = np.cumsum([0, *(len(of) for of in held if len(of))])[:-1]
+            start = (sizes.cumsum() - sizes)[filled]
             best = np.maximum.reduceat(similarity.take(place_of[tokens], axis=0), start, axis=0).astype(np.float64)
             met[filled] = (best * weights).sum(axis=1) / weights.sum()
         return np.round(met, _DIGITS)

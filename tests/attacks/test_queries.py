@@ -5,7 +5,6 @@ Time itself is held in bench/test_hostile_queries.py.
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -20,8 +19,6 @@ from speckit_memory.engine.answers.query_syntax import MOST_CHARACTERS, read
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Source
 from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
-from speckit_memory.pipeline.ports import Filter
-from speckit_memory.pipeline.running import lookup
 from speckit_memory.pipeline.running.lookup import MOST_TERMS, searchable
 from speckit_memory.pipeline.testing import FakeStore
 from speckit_memory.stages.candidates import spelling
@@ -91,23 +88,6 @@ def test_the_longest_queries_are_answered_alike_twice_and_within_bounds(
     said = [warning for warning in first.notes.warnings if "were looked up" in warning]
     assert bool(said) == (len(set(memory.models.analyser.tokens(first.outcome.query.text))) > MOST_TERMS)
     assert not first.notes.degraded
-
-
-@pytest.mark.usefixtures("exhaustive")
-def test_of_thousands_of_words_the_rarest_known_ones_are_compared(memory: Memory, tally: Tally) -> None:
-    store = memory.session.view()
-    scope = store.attributes.scope(Filter(), 0.0)
-    common = [word for word in WORDS if store.lexicon.index("body").holders(word) > 1][: lookup.MOST_COMPARED]
-    unknown = [f"unknown{number}" for number in range(50 * MOST_TERMS)]
-    tracemalloc.start()
-    try:
-        found = lookup.most_telling([*common, *unknown], 10, scope, store.lexicon)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert found.tolist() == lookup.most_telling(common, 10, scope, store.lexicon).tolist()
-    assert peak < MOST_BYTES
-    tally.tried(len(unknown))
 
 
 def test_a_long_text_has_no_marks_and_a_run_of_stops_is_cut_from_an_excluded_word(tally: Tally) -> None:

@@ -26,7 +26,7 @@ LONGEST_TEXT = 2_000
 LONGEST_PIECE = 200
 """Characters. Merging here takes quadratic time; the library is better for long pieces."""
 MOST_PIECES = 10_000
-"""Pieces cached before the cache is cleared."""
+"""Pieces cached before the cache is cleared, and as many ranks of pairs."""
 
 _NORMALIZER = {
     "type": "Sequence",
@@ -61,6 +61,7 @@ class MergeTable:
         self._arrays = tuple(arrays)
         self._characters, self._numbers, self._pairs, self._ranks, self._merged, self._bytes = self._arrays
         self._known: dict[str, tuple[int, ...]] = {}
+        self._asked: dict[int, int] = {}  # ranks: words consist of the same few thousand pairs
 
     @classmethod
     def of(cls, tokeniser: Mapping[str, Any]) -> Self | None:
@@ -175,5 +176,11 @@ class MergeTable:
 
     def _rank(self, left: int, right: int) -> int:
         pair = left << 16 | right
-        at = bisect_left(self._pairs, pair)
-        return self._ranks[at] if at < len(self._pairs) and self._pairs[at] == pair else _NEVER
+        rank = self._asked.get(pair)
+        if rank is None:
+            at = bisect_left(self._pairs, pair)
+            rank = self._ranks[at] if at < len(self._pairs) and self._pairs[at] == pair else _NEVER
+            if len(self._asked) >= MOST_PIECES:
+                self._asked = {}
+            self._asked[pair] = rank
+        return rank

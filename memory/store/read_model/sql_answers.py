@@ -153,7 +153,7 @@ class SqlCausalGraph:
     Results are cached under copies of the arguments.
     """
 
-    __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_sources")
+    __slots__ = ("_asked", "_columns", "_count", "_database", "_degrees", "_moment", "_regions", "_sources", "_walked")
 
     def __init__(self, database: Database, moment: ReadPoint, columns: Columns) -> None:
         self._database = database
@@ -164,6 +164,8 @@ class SqlCausalGraph:
         self._sources: dict[str, dict[int, list[int]]] = {}
         self._asked: dict[str, int] = {}
         self._count: int | None = None
+        # Replaced as one tuple; the steps of a search walk from the same seeds.
+        self._walked: tuple[tuple[bytes, int, dict[str, float]], Neighbours] | None = None
 
     def seen_from(self, columns: Columns) -> SqlCausalGraph:
         """The same edges as part of another snapshot; cached results are kept."""
@@ -193,8 +195,14 @@ class SqlCausalGraph:
         A chunk counts as its memory. Raises E032 unless 1 <= hops <= 10.
         """
         memories = self._columns.parents(seeds)
-        with self._database.snapshot_read() as connection:
-            found = traversal.neighbours(connection, memories[memories != UNKNOWN], hops, relation_weights)
+        walk, walked = (memories.tobytes(), hops, relation_weights.copy()), self._walked
+        if walked is not None and walked[0] == walk:
+            found = walked[1]
+        else:
+            with self._moment.read() as (connection, is_of_it):
+                found = traversal.neighbours(connection, memories[memories != UNKNOWN], hops, relation_weights)
+            if is_of_it:
+                self._walked = walk, found
         known = self._columns.places(found.ids) != UNKNOWN
         return Neighbours(found.seeds[known], found.ids[known], found.hops[known], found.product[known])
 
@@ -218,19 +226,20 @@ class SqlCausalGraph:
         """
         relation = own(relation)
         sources = self._sources.get(relation)
-        memories = sorted(set(self._columns.parents(ids).tolist()))
+        memories = set(self._columns.parents(ids).tolist())
         if sources is None and (asked := self._asked.get(relation, 0)) < ASKED_OF_FILE:
             self._asked[relation] = asked + 1
             with self._moment.read() as (connection, _):
-                sources = _by_target(rows(connection, _EDGES_AT, (relation, integers(memories))))
+                sources = _by_target(rows(connection, _EDGES_AT, (relation, integers(sorted(memories)))))
         elif sources is None:
             with opening(), self._moment.read() as (connection, is_of_it):
                 sources = _by_target(rows(connection, _EDGES, (relation,)))
                 if is_of_it:
                     self._sources[relation] = sources
         # (edges, 2) int64, by source, then target; the reshape keeps two columns where there is no edge
+        targets = sources.keys() & memories
         table = np.array(
-            sorted((source, target) for target in memories for source in sources.get(target, ())), np.int64
+            sorted((source, target) for target in targets for source in sources[target]), np.int64
         ).reshape(-1, 2)
         known = table[self._columns.places(table[:, 0]) != UNKNOWN]
         return known[:, 0], known[:, 1]

@@ -9,7 +9,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.vectors.growable_rows import GrowableArray
 from speckit_memory.memory.store.segment_files.container import Container
-from speckit_memory.pipeline.arithmetic import distinct
+from speckit_memory.pipeline.arithmetic import distinct, first_of_runs
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 HOLE = -1
@@ -149,7 +149,8 @@ class VectorMatrix:
             # leaders: (memories,) float32, the best similarity of each memory's chunks
             np.maximum.at(leaders, self._slots, rough)
         cut = _cut(leaders, owners, limit, scope)
-        return self.ranked(direction, np.flatnonzero(rough >= max(cut - self._margin(), _LOWEST)), limit, scope, level)
+        near = (rough >= max(cut - self._margin(), _LOWEST)).nonzero()[0]
+        return self.ranked(direction, near, limit, scope, level)
 
     def direction(self, query: Vectors) -> Column | None:
         """The query as a unit vector in double precision; None when nothing is near to it. Raises E002."""
@@ -181,15 +182,15 @@ class VectorMatrix:
         rows = rows[scope.admits(self._parents[rows])]
         similarity = self._exact(direction, rows)
         chunks = self._chunks[rows]
-        order = np.lexsort((chunks, -similarity))  # the last key sorts first: similarity, then the smaller chunk
         ids = chunks
         if level == "memory":
             ids = self._parents[rows]
-            # The first of a memory in this order is its best chunk.
-            _, best = np.unique(ids[order], return_index=True)
-            # `np.unique` returned the results by memory id: sort them again by similarity, then id.
-            order = order[best]
-            order = order[np.lexsort((ids[order], -similarity[order]))]
+            # The first of a memory in this order is its best chunk; the last key sorts first.
+            order = np.lexsort((chunks, -similarity, ids))
+            best = order[first_of_runs(ids[order])]
+            order = best[np.lexsort((ids[best], -similarity[best]))]
+        else:
+            order = np.lexsort((chunks, -similarity))
         order = order[:limit]
         return ids[order], similarity[order], chunks[order]
 
@@ -204,11 +205,11 @@ class VectorMatrix:
         if not self._count:
             return np.zeros((len(ids), self._room.width), np.float32)
         ids = np.asarray(ids)
-        at = np.minimum(np.searchsorted(self._ordered_chunks, ids), len(self._chunks) - 1)
+        at = np.minimum(self._ordered_chunks.searchsorted(ids), len(self._chunks) - 1)
         # Ids that are not chunks are memories, or unknown.
         is_chunk = (self._ordered_chunks[at] == ids) & (ids != HOLE)
         found: Vectors = self._room.take(self._by_chunk[at])
-        others = np.flatnonzero(~is_chunk)
+        others = (~is_chunk).nonzero()[0]
         if len(others):
             found[others] = 0.0
             # first, sizes: the run of each memory's chunks in `_by_memory`

@@ -58,9 +58,10 @@ class SnapshotVectors:
     @property
     def dimensions(self) -> int:
         """Length of a vector; 0 when the store has no vectors."""
-        with self._file() as connection:
-            if connection is not None:
-                return sqlite_vectors.dimensions(connection)
+        if self._held is None:
+            with self._file() as connection:
+                if connection is not None:
+                    return sqlite_vectors.dimensions(connection)
         return self._loaded().dimensions
 
     @property
@@ -81,22 +82,24 @@ class SnapshotVectors:
             scope: The memories that are admitted.
             level: "memory" or "chunk".
         """
-        with self._file() as connection:
-            if connection is not None and self._searches < SEARCHES_OF_FILE and limit <= sqlite_vectors.MOST_NEAREST:
-                self._searches += 1
-                answer = sqlite_vectors.nearest(connection, self._columns, query, limit, scope, level)
-                if answer is not None:
-                    return answer
+        if self._held is None and self._searches < SEARCHES_OF_FILE and limit <= sqlite_vectors.MOST_NEAREST:
+            with self._file() as connection:
+                if connection is not None:
+                    self._searches += 1
+                    answer = sqlite_vectors.nearest(connection, self._columns, query, limit, scope, level)
+                    if answer is not None:
+                        return answer
         return self._loaded().nearest(query, limit, scope, level)
 
     def vectors(self, ids: Ids) -> Vectors:
         """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""
-        with self._file() as connection:
-            if connection is not None and len(ids) <= ROWS_OF_FILE:
-                chunks = sqlite_vectors.chunks_behind(self._columns, ids)
-                self._rows_read += len(chunks)
-                if self._rows_read <= ROWS_OF_FILE:
-                    return sqlite_vectors.vectors(connection, self._columns, ids, chunks)
+        if self._held is None and len(ids) <= ROWS_OF_FILE:
+            with self._file() as connection:
+                if connection is not None:
+                    chunks = sqlite_vectors.chunks_behind(self._columns, ids)
+                    self._rows_read += len(chunks)
+                    if self._rows_read <= ROWS_OF_FILE:
+                        return sqlite_vectors.vectors(connection, self._columns, ids, chunks)
         return self._loaded().vectors(ids)
 
     @property
@@ -145,10 +148,7 @@ class SnapshotVectors:
 
     @contextmanager
     def _file(self) -> Iterator[apsw.Connection | None]:
-        """A connection that sees this state, while its vectors are not in memory; else None."""
-        if self._held is not None:
-            yield None
-            return
+        """A connection that sees this state, None if this thread sees another one."""
         with opening(), self._moment.read() as (connection, is_of_it):
             yield connection if is_of_it else None
 

@@ -33,11 +33,15 @@ from speckit_memory.pipeline.ports.immutable import own
 HOLE = -1
 """The value in `ids` of a row whose entry was removed."""
 
+MOST_KNOWN = 4_096
+"""Terms whose postings are cached, unknown ones included: the steps of a search ask for the same ones."""
+
 ADDITIONS = 1000
 """Additions beyond the size of the base after which the index is rebuilt."""
 
 Rows = NDArray[np.int32]
 Frequencies = NDArray[np.float32]
+_NONE = Postings(np.empty(0, np.int32), np.empty(0, np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +79,10 @@ class _Base:
             row_codes=code[by_row].astype(np.int32),
         )
 
-    def postings(self, term: str) -> Postings:
-        """The postings of a term; copies."""
-        code = self.terms.get(term)
-        if code is None:
-            return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
+    def postings(self, code: int) -> Postings:
+        """The postings of a term by its number; views."""
         start, end = self.starts[code], self.starts[code + 1]
-        return Postings(self.every.rows[start:end].copy(), self.every.frequency[start:end].copy())
-
-    def holders(self, term: str) -> int:
-        """Number of rows that contain a term."""
-        code = self.terms.get(term)
-        return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
-
-    def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows contain a term."""
-        code = self.terms.get(term)
-        if code is None:
-            return np.zeros(len(rows), np.bool_)
-        return among(self.every.rows[self.starts[code] : self.starts[code + 1]], rows)
+        return Postings(self.every.rows[start:end], self.every.frequency[start:end])
 
     def codes_of(self, rows: Rows) -> NDArray[np.int32]:
         """The term codes of these rows; a term in several rows occurs several times."""
@@ -108,11 +97,11 @@ class PostingsIndex:
     Rows are numbers 0, 1, … in order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
     posting mentions; once more than a third of the rows are holes, rows are renumbered.
 
-    Additions are stored apart from the base; removals mark the affected terms of the base. The first query for a
-    changed term merges both and caches the result. That is one idempotent assignment, so any number of threads may
-    query while another one takes a copy. `add` and `remove` are for a copy that no other thread has seen: an index that
-    was `published` refuses them. Returned arrays are copies, since even a read-only array is not safe from its
-    receiver: `np.add.at` writes to it.
+    Additions are stored apart from the base; removals mark the affected terms of the base. The first query for a term
+    looks it up, merges both if it was changed, and caches the postings, so that every step of a search reads the same
+    ones. That is one idempotent assignment, so any number of threads may query while another one takes a copy. `add`
+    and `remove` are for a copy that no other thread has seen: an index that was `published` refuses them. Returned
+    arrays are copies, since even a read-only array is not safe from its receiver: `np.add.at` writes to it.
 
     An `ordered` index also records which words follow each other.
     """
@@ -121,9 +110,9 @@ class PostingsIndex:
         "_added",
         "_base",
         "_ids",
+        "_known",
         "_late",
         "_lengths",
-        "_lists",
         "_live",
         "_marked",
         "_order",
@@ -131,8 +120,8 @@ class PostingsIndex:
         "_rows",
     )
     _added: dict[int, str]
+    _known: dict[str, Postings]
     _late: tuple[LateEntries, ...]
-    _lists: dict[str, Postings]
     _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
@@ -190,7 +179,7 @@ class PostingsIndex:
         """An index with the same answers that changes independently; cheap, since the base is shared."""
         twin = PostingsIndex.__new__(PostingsIndex)
         twin._base = self._base
-        twin._lists = self._lists.copy()
+        twin._known = {}
         twin._late, twin._marked = self._late, self._marked
         twin._added = self._added.copy()
         twin._order = self._order
@@ -231,22 +220,16 @@ class PostingsIndex:
 
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
-        term = own(term)
-        if not self._changed(term):
-            return self._base.postings(term)
-        found = self._brought_together(term)
+        found = self._of(term)
         return Postings(found.rows.copy(), found.frequency.copy())
 
     def holders(self, term: str) -> int:
         """Number of entries that contain a term."""
-        return len(self._brought_together(term).rows) if self._changed(term) else self._base.holders(term)
+        return len(self._of(term).rows)
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows contain a term, without copying its postings."""
-        term, rows = own(term), np.array(rows, np.int32)
-        if self._changed(term):
-            return among(self._brought_together(term).rows, rows)
-        return self._base.holding(term, rows)
+        return among(self._of(term).rows, np.array(rows, np.int32))
 
     def knows(self, term: str) -> bool:
         """Whether the term is in `terms`."""
@@ -271,7 +254,8 @@ class PostingsIndex:
         found = np.empty(0, np.int32)
         if before is not None and after is not None:
             found = self._order.adjacent(before, after)
-            found = found[self._ids[found] != HOLE]
+            if len(found):
+                found = found[self._ids[found] != HOLE]
         if not self._added:
             return found
         height = self._base.height
@@ -292,8 +276,7 @@ class PostingsIndex:
             return
         first, size = len(self._ids), len(ids)
         latest = LateEntries.of(late, first)
-        # Forget merged postings of terms that the new entries contain.
-        self._lists = {term: found for term, found in self._lists.items() if term not in latest.codes}
+        self._known = {}
         self._late = with_latest(self._late, latest)
         # Without word order the texts are never scanned again, and an entry may have several: nothing to keep.
         added = range(first, first + size)
@@ -323,38 +306,35 @@ class PostingsIndex:
         self._ids[rows] = HOLE
         self._rows = None
         self._lengths[rows] = 0
-        self._lists = {term: found for term, found in self._lists.items() if HOLE not in self._ids[found.rows]}
+        self._known = {}
         self._compact_if_due()
 
     def _unchanged(self) -> None:
         """Reset the record of additions and removals: the base is complete."""
         self._late, self._marked = (), None
-        self._added, self._lists = {}, {}
-
-    def _changed(self, term: str) -> bool:
-        """Whether entries that contain the term may have been added or removed."""
-        if any(term in late.codes for late in self._late):
-            return True
-        if self._marked is None:
-            return False
-        code = self._base.terms.get(term)
-        return code is not None and bool(self._marked[code])
+        self._added, self._known = {}, {}
 
     def _require_unpublished(self) -> None:
         if self._published:
             raise TypeError("searches use this index: it cannot be changed; take a copy")
 
-    def _brought_together(self, term: str) -> Postings:
-        """The merged postings of a changed term. Shared: do not hand them out."""
-        found = self._lists.get(own(term))
+    def _of(self, term: str) -> Postings:
+        """The postings of a term. Shared: do not hand them out."""
+        found = self._known.get(term)
         if found is None:
-            found = self._lists[own(term)] = self._merged(own(term))
+            if len(self._known) >= MOST_KNOWN:
+                self._known = {}
+            found = self._known[own(term)] = self._looked_up(term)
         return found
 
-    def _merged(self, term: str) -> Postings:
-        found = [self._base.postings(term), *(late.postings(term) for late in self._late if term in late.codes)]
-        rows = np.concatenate([each.rows for each in found])
-        frequency = np.concatenate([each.frequency for each in found])
+    def _looked_up(self, term: str) -> Postings:
+        code = self._base.terms.get(term)
+        found = _NONE if code is None else self._base.postings(code)
+        late = [late.postings(term) for late in self._late if term in late.codes]
+        if not late and (code is None or self._marked is None or not self._marked[code]):
+            return found
+        rows = np.concatenate([each.rows for each in (found, *late)])
+        frequency = np.concatenate([each.frequency for each in (found, *late)])
         # Rows of removed entries are filtered out here, once per changed term.
         kept = self._ids[rows] != HOLE
         return Postings(rows[kept], frequency[kept])
@@ -408,8 +388,7 @@ def among(ascending: Rows, rows: Rows) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(rows), np.bool_)
     # a row beyond the end is compared with the last one
-    at = np.minimum(ascending.searchsorted(rows), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[at] == rows
+    found: NDArray[np.bool_] = ascending.take(ascending.searchsorted(rows), mode="clip") == rows
     return found
 
 

@@ -56,8 +56,10 @@ class WordOrder:
         before, after = self._of(first), self._of(second)
         # The shorter list is searched for in the longer one.
         places = before[_among(before + 1, after)] if len(before) < len(after) else after[_among(after - 1, before)]
+        if not len(places):  # most pairs of words are adjacent nowhere
+            return np.empty(0, np.int32)
         # The row of a position is the last one that begins at or before it.
-        rows = np.searchsorted(self._first, places, side="right") - 1
+        rows = self._first.searchsorted(places, side="right") - 1
         return distinct(rows).astype(np.int32)
 
     def codes(self) -> Codes:
@@ -71,7 +73,6 @@ class WordOrder:
 
 def _among(wanted: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which of the wanted positions are in `places`; both are ascending."""
-    if not len(places):
-        return np.zeros(len(wanted), np.bool_)
-    there: NDArray[np.bool_] = places[np.minimum(np.searchsorted(places, wanted), len(places) - 1)] == wanted
+    # a position beyond the end is compared with the last one
+    there: NDArray[np.bool_] = places.take(places.searchsorted(wanted), mode="clip") == wanted
     return there
