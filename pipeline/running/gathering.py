@@ -108,18 +108,8 @@ def _recovered(step: BoundStep[Recoverer], stage: CandidateStage, query: Query, 
 
 
 def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> Plan | Unavailable:
-    """The plan returned by a step, with the fields restored that a step may not change. Raises ContractError."""
-    plan = check_plan(answer, query, step)
-    before = query.plan
-    if isinstance(plan, Plan) and plan is not before:
-        plan = replace(
-            plan,
-            memories=before.memories,
-            warnings=before.warnings,
-            asked_similarity=before.asked_similarity,
-            attempt=before.attempt,
-        )
-    return check_asked(plan, [channel.id for channel in stage.channels], step)
+    """The plan returned by a step. Raises ContractError."""
+    return check_asked(check_plan(answer, query, step), [channel.id for channel in stage.channels], step)
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> tuple[Query, Candidates]:

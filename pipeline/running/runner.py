@@ -10,13 +10,11 @@ import numpy as np
 
 from speckit_memory.pipeline.guards.checks import (
     check_column,
-    check_combine,
     check_fused,
     check_notes,
     check_reranking,
     check_score,
 )
-from speckit_memory.pipeline.guards.note_checks import check_sections
 from speckit_memory.pipeline.guards.sealing import Seal, narrow
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Notes, Pool, Query, Reranking
 from speckit_memory.pipeline.model.errors import StageInvariantError
@@ -163,12 +161,11 @@ class Runner:
         store: Store,
     ) -> tuple[Pool, Column] | Unavailable:
         """The pool with the signal, and the column that it added within its bounds."""
-        combine = check_combine(step.component.combine, step.id)
         answer = step.component.evidence(query, pool, store)
         column = check_column(answer, len(pool), step.id)
         if isinstance(column, Unavailable):
             return column
-        after, column = apply_signal(step.id, combine, params, pool, column, used)
+        after, column = apply_signal(step.id, step.component.combine, params, pool, column, used)
         check_score(after.score, step.id)
         return after, column
 
@@ -187,7 +184,7 @@ class Runner:
         finally:
             if sealed.broken():
                 raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
-        return check_sections(check_notes(answer, pool, step.id), query.anchors, step.id)
+        return check_notes(answer, pool, query.anchors, step.id)
 
 
 def _declared(step: BoundStep[Fuser]) -> Scale:

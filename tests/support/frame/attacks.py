@@ -56,40 +56,6 @@ def honest(role: Role, asked: Asked) -> Any:
             return Notes(by_id={i: {"remark": "x"} for i in asked[1].ids.tolist()}, keep=np.ones(len(asked[1]), bool))
 
 
-class Sly(str):
-    """A text that equals every other."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
-
-
-class Turned(np.ndarray):
-    """An array that turns round whatever a mask selects."""
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        plain = [np.asarray(a) if isinstance(a, Turned) else a for a in args]
-        result = func(*plain, **kwargs)
-        return result[::-1] if isinstance(result, np.ndarray) else result
-
-    def all(self, *args: Any, **kwargs: Any) -> bool:  # type: ignore[override]
-        return True
-
-
-class Lazy(dict):  # type: ignore[type-arg]
-    """A dict that holds nothing and says something else at each look."""
-
-    def items(self) -> Any:
-        return {"score": 1}.items()
-
-    def __getitem__(self, key: object) -> Any:
-        return {"score": 99}
-
-
 def cyclic() -> list[Any]:
     found: list[Any] = []
     found.append(found)
@@ -137,7 +103,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "dict": lambda: {"a": 1},
     "dict of texts": lambda: {"a": "b"},
     "dict by numbers": lambda: {1: 2},
-    "lazy dict": Lazy,
     "set": lambda: {1},
     "object": object,
     "class": lambda: int,
@@ -149,40 +114,37 @@ VALUES: dict[str, Callable[[], Any]] = {
     "array": lambda: np.array([1.0, 2.0]),
     "array of objects": lambda: np.array([object()] * 3),
     "wide array": lambda: np.broadcast_to(np.float64(1.0), (10**12,)),
-    "sly": lambda: Sly("else"),
 }
 """Values of every kind, none of which is fit for most fields."""
 
 FIT: dict[tuple[type, str], set[str]] = {
-    (Plan, "intent"): {"text", "sly"},
+    (Plan, "intent"): {"text"},
     (Plan, "connected"): {"None", "seven"},
     (Plan, "graph_gap"): {"true"},
     (Plan, "channels"): {"None"},
-    (Plan, "limits"): {"dict", "lazy dict"},
+    (Plan, "limits"): {"dict"},
     (Plan, "reasons"): {"texts"},
     (Plan, "mode"): {"None"},
     (Plan, "importance_boost"): {"seven", "minus one", "real"},
     (Plan, "folders"): {"texts"},
-    (Plan, "memories"): {"None", "a tuple of numbers"},
-    (Plan, "warnings"): {"texts"},
-    (Plan, "asked_similarity"): {"seven", "minus one", "real"},
     (Plan, "topic"): {"None", "texts"},
     (Plan, "counted_from"): {"None", "seven", "minus one", "real"},
     (Plan, "min_similarity"): {"None", "minus one"},
     (Plan, "limit_factor"): {"seven", "real"},
-    (Plan, "attempt"): {"seven"},
     (Hits, "passages"): {"None"},
     (Rescored, "workings"): {"None"},
     (Grouped, "workings"): {"None"},
     (Hits, "rest"): {"NaN"},
     (Fused, "names"): {"texts"},
-    (Notes, "by_id"): {"lazy dict"},
-    (Notes, "overall"): {"dict", "dict of texts", "lazy dict"},
+    (Notes, "overall"): {"dict", "dict of texts"},
     (Notes, "warnings"): {"texts"},
     (Notes, "keep"): {"None"},
     (Notes, "in_place"): {"true"},
 }
-"""Which of them fit a field after all: a subclass is read as what lies beneath."""
+"""Which of them fit a field after all."""
+
+OF_THE_FRAME = {(Plan, name) for name in ("memories", "warnings", "asked_similarity", "attempt")}
+"""Fields that only the frame sets: what a step puts there is left."""
 
 ANSWERS: dict[Role, list[type]] = {
     Role.UNDERSTANDER: [Plan],
@@ -213,6 +175,7 @@ def unfit_values(role: Role) -> list[Attack]:
         )
         for kind in ANSWERS[role]
         for field in fields(kind)
+        if (kind, field.name) not in OF_THE_FRAME
         for name, value in VALUES.items()
         if name not in FIT.get((kind, field.name), set())
     ]
@@ -222,11 +185,7 @@ def unfit_values(role: Role) -> list[Attack]:
 def columns(role: Role) -> list[Attack]:
     """Arrays of the right length that are not plain, or hold what no score may be."""
 
-    def turned(array: Any) -> Any:
-        return np.asarray(array).view(Turned)
-
     twists: dict[str, Callable[[Any], Any]] = {
-        "turned": turned,
         "masked": np.ma.masked_array,
         "matrix": lambda array: array.view(np.recarray),
         "of the other byte order": lambda array: array.astype(array.dtype.newbyteorder()),
@@ -356,7 +315,6 @@ def remarks(role: Role) -> list[Attack]:
         "a real id": lambda ranking: float(ranking.ids[0]),
         "a foreign id": lambda ranking: 10**9,
         "a huge id": lambda ranking: 10**400,
-        "a sly id": lambda ranking: Sly("x"),
     }
     return found + [Attack(name, lambda q, r, s, i=i: Notes(by_id={i(r): {"x": 1}})) for name, i in ids.items()]
 
