@@ -90,9 +90,9 @@ def sightings(pipeline: Pipeline, result: SearchResult, memory: int, store: Stor
         limit = channel_limit(step, query)
         wanted = query.wanted.of_the_tier if step.about.unconditional else query.wanted
         scope = store.attributes.scope(wanted, query.now)
-        with StepRunner(perf_counter_ns, None, strict=False) as journal:
-            work = partial(found_by, step, query, DEEP_LIMIT, scope, store, journal.shown)
-            hits = journal.call("candidates", step, 0, work, "")
+        journal = StepRunner(perf_counter_ns, None, strict=False)
+        work = partial(found_by, step, query, DEEP_LIMIT, scope, store)
+        hits = journal.call("candidates", step, 0, work, "")
         if hits is None:  # the channel failed, as it would in the search itself
             [record] = journal.records
             state = "failed" if record.state == "failed" else "is unavailable"

@@ -175,8 +175,8 @@ def plan_report(runner: Runner, query: Query, store: Store, variants: Sequence[C
         variants: The variants to list in the report.
     """
     pipeline = runner.pipeline
-    with StepRunner(time.perf_counter_ns, None, strict=False) as journal:
-        query = understand(pipeline.candidates, query, store, journal)
+    journal = StepRunner(time.perf_counter_ns, None, strict=False)
+    query = understand(pipeline.candidates, query, store, journal)
     plan = query.plan
     declared = [(step, channel_limit(step, query)) for step in pipeline.candidates.channels]
     asked = [(step, limit) for step, limit in declared if plan.channels is None or step.id in plan.channels]

@@ -10,6 +10,7 @@ from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble
 from speckit_memory.pipeline.configuration.rollouts import Rollout, bucket
+from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Runner
 
 
@@ -51,6 +52,16 @@ class RolledOut:
     def _of(self, rollout: Rollout) -> Runner:
         with self._guard:
             if rollout.percent not in self._built:
-                built = Runner(assemble(rollout.checked), strict=self._strict)
+                built = runner_of(assemble(rollout.checked), strict=self._strict)
                 self._built[rollout.percent] = built
             return self._built[rollout.percent]
+
+
+def runner_of(pipeline: Pipeline, *, strict: bool) -> Runner:
+    """The runner of a pipeline. If `strict`, components run under the strict guard, and their failures are raised."""
+    if strict:
+        # imported here: only tests are strict
+        from speckit_memory.pipeline.testing.strict import guarded_pipeline
+
+        pipeline = guarded_pipeline(pipeline)
+    return Runner(pipeline, strict=strict)

@@ -25,7 +25,7 @@ from speckit_memory.engine.answers.search_options import NOTHING, SearchOptions,
 from speckit_memory.engine.answers.why_not import why_not
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.search.plans import PlanReport, plan_report
-from speckit_memory.engine.search.rollout import RolledOut
+from speckit_memory.engine.search.rollout import RolledOut, runner_of
 from speckit_memory.engine.shadowing.search import ShadowSearch, Shown
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.models.embedders.counting import counted_tokens
@@ -117,7 +117,7 @@ class Searcher:
         if problems or checked.problems or misrolled:
             raise SpeckitError.of([*checked.problems, *problems, *unusable, *misrolled])
         running = tuple(one for one in variants if not one.checked.problems)
-        runner = Runner(assemble(checked), strict=strict)
+        runner = runner_of(assemble(checked), strict=strict)
         return cls(runner, config, running, checked, shares, tuple(unusable), extensions)
 
     @classmethod
@@ -166,7 +166,7 @@ class Searcher:
         """This object with a pipeline that was examined, without variants. Raises as `changed` does."""
         if checked.problems:
             raise SpeckitError.of(checked.problems)
-        runner = Runner(assemble(checked), strict=self.runner.strict)
+        runner = runner_of(assemble(checked), strict=self.runner.strict)
         return Searcher(runner, self.config, checked=checked, extensions=self._extensions)
 
     def wished(self, wanted: SearchOptions, session: str = "") -> DerivedPipeline:
@@ -196,7 +196,7 @@ class Searcher:
     @cached_property
     def _handovers(self) -> Runner:
         built = build(resume.PIPELINE, self.registry, self.config.environ_of_root)
-        return Runner(built, strict=self.runner.strict)
+        return runner_of(built, strict=self.runner.strict)
 
     def search(
         self,

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast, get_args
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.param_checks import check_params
-from speckit_memory.pipeline.model.copying import text
 from speckit_memory.pipeline.model.describing import describe, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
+from speckit_memory.pipeline.model.field_checks import text
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.contracts import IntentWeighing, Params

@@ -1,15 +1,16 @@
-"""Checks of component results, before the runner uses them. No result of a component is trusted.
+"""The one check of each component result, before the runner uses it: type, shape, dtype, finiteness, order, ids.
 
-Each check takes any object and returns a plain copy of the expected type (`pipeline.model.copying`) that is shared with
-no other code; otherwise it raises a ContractError (for an annotator: StageInvariantError) with the violation and the
-accepted values. Plans and notes, which hold more than columns, are checked in separate modules.
+Each check takes any object and returns it if it is of the expected type; otherwise it raises a ContractError (for an
+annotator: StageInvariantError) with the violation and the accepted values. Plans and notes, which hold more than
+columns, are checked in separate modules.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +18,18 @@ from speckit_memory.errors.echo import list_names
 from speckit_memory.pipeline.guards.note_checks import check_notes
 from speckit_memory.pipeline.guards.plan_checks import check_asked, check_plan
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
-from speckit_memory.pipeline.model.copying import LARGEST, absence, absent, array, number, text, texts, values_of
-from speckit_memory.pipeline.model.describing import displayable, shape_of
+from speckit_memory.pipeline.model.describing import shape_of
 from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
+from speckit_memory.pipeline.model.field_checks import LARGEST, absent, array, number, texts
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.model.workings import Workings
-from speckit_memory.pipeline.ports import Attributes, Column, Ids, Level, Scope, Unavailable
+from speckit_memory.pipeline.ports import Attributes, Column, Ids, Scope, Unavailable
 from speckit_memory.pipeline.roles.composition import BoundStep
-from speckit_memory.pipeline.roles.contracts import Channel, Combine
+from speckit_memory.pipeline.roles.contracts import Channel
 
 __all__ = [
     "check_asked",
     "check_column",
-    "check_combine",
     "check_fused",
     "check_hits",
     "check_memories",
@@ -52,55 +52,24 @@ MOST_FORMULAS = 8
 
 
 def check_hits(answer: object, limit: int, step: str) -> Hits | Unavailable:
-    """Raises unless there are at most `limit` hits, in total order."""
+    """Raises unless there are at most `limit` hits; order, uniqueness and finiteness are those of the constructor."""
     try:
-        # `absent` returns None for an answer of the right type, which is then checked field by field.
-        return absent(answer, Hits) or _hits(answer, limit)
+        if none := absent(answer, Hits):
+            return none
+        assert isinstance(answer, Hits)
+        if len(answer) > limit:
+            raise InvalidComponentOutput(f"returned {len(answer)} hits; its limit is {limit}")
+        array(answer.ids, np.int64, (len(answer),), "ids")
+        array(answer.scores, np.float64, (len(answer),), "finite scores")
+        if answer.passages is not None:
+            array(answer.passages, np.int64, (len(answer),), "passages")
+        if len(answer) and not -LARGEST <= answer.scores[-1] <= answer.scores[0] <= LARGEST:
+            raise InvalidComponentOutput(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
+        if not math.isnan(answer.rest):  # NaN: the channel knows no bound for the rest
+            number(answer.rest, "rest", -LARGEST, LARGEST)
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
-
-
-def _hits(answer: object, limit: int) -> Hits:
-    ids, scores, scale, level, passages, rest = values_of(answer, Hits)
-    rows = ids.shape if type(ids) is np.ndarray and ids.ndim == 1 else (limit,)
-    if rows[0] > limit:
-        raise InvalidComponentOutput(f"returned {rows[0]} hits; its limit is {limit}")
-    hits = Hits(  # its constructor checks that ids are unique, scores finite, and both in order
-        array(ids, np.int64, rows, "ids"),
-        array(scores, np.float64, rows, "finite scores"),
-        _scale(scale),
-        _level(level),
-        None if passages is None else array(passages, np.int64, rows, "passages"),
-        _rest(rest),
-    )
-    if len(hits) and not -LARGEST <= hits.scores[-1] <= hits.scores[0] <= LARGEST:
-        raise InvalidComponentOutput(f"returned numbers of more than {LARGEST:g}; accepted: finite scores")
-    return hits
-
-
-_SCALES = {scale.value: scale for scale in Scale}
-_LEVELS: dict[str, Level] = {level: level for level in get_args(Level)}
-
-
-def _scale(found: object) -> Scale:
-    word = text(found, "scale")
-    if scale := _SCALES.get(word):
-        return scale
-    raise InvalidComponentOutput(f"returned hits on the scale '{displayable(word, 80)}'; accepted: {', '.join(Scale)}")
-
-
-def _level(found: object) -> Level:
-    word = text(found, "level")
-    if level := _LEVELS.get(word):
-        return level
-    raise InvalidComponentOutput(f"returned hits of level '{displayable(word, 80)}'; accepted: {', '.join(_LEVELS)}")
-
-
-def _rest(found: object) -> float:
-    # NaN is the only value outside the bounds that is accepted: the channel knows no bound for the rest.
-    if issubclass(type(found), float) and math.isnan(float.__float__(found)):  # type: ignore[arg-type]
-        return math.nan
-    return number(found, "rest", -LARGEST, LARGEST)
+    return answer
 
 
 def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes: Attributes) -> Hits:
@@ -113,7 +82,7 @@ def check_source(hits: Hits, step: BoundStep[Channel], scope: Scope, attributes:
         attributes: Maps passages to their memories.
     """
     level = getattr(step.params, "level", "memory")
-    level = level if type(level) is str and level in _LEVELS else "memory"  # an extension may use `level` otherwise
+    level = level if level in ("memory", "chunk") else "memory"  # an extension may use `level` otherwise
     if (hits.scale, hits.level) != (step.gives, level):
         found = f"hits of level {hits.level} on the scale {hits.scale}"
         raise ContractError(step.id, f"returned {found}; it declares {level} on the scale {step.gives}")
@@ -149,11 +118,10 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
         step: Id of the step, for the message.
     """
     try:
-        if type(answer) is Unavailable:
-            return absence(answer)
-        few = type(answer) is np.ndarray and answer.ndim == 1 and len(answer) <= scope.size
-        shape = answer.shape if few else (scope.size,)  # type: ignore[attr-defined]
-        memories = array(answer, np.int64, shape, "memories")
+        if isinstance(answer, Unavailable):
+            return absent(answer)
+        few = isinstance(answer, np.ndarray) and answer.ndim == 1 and len(answer) <= scope.size
+        memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
     outside = memories[~scope.admits(memories) | (attributes.parents(memories) != memories)]
@@ -166,22 +134,9 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
 def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
     """Raises ContractError unless the column is finite and has one number per row."""
     try:
-        return absence(answer) if type(answer) is Unavailable else _numbers(answer, (rows,), "finite numbers")
+        return absent(answer) if isinstance(answer, Unavailable) else _numbers(answer, (rows,), "finite numbers")
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
-
-
-def check_combine(found: object, step: str) -> Combine:
-    """Raises ContractError unless a signal declares a known way to combine its column with the score."""
-    try:
-        word = text(found, "combine")
-    except InvalidComponentOutput as unfit:
-        raise ContractError(step, unfit.violation) from None
-    for combine in get_args(Combine):
-        if combine == word:
-            known: Combine = combine
-            return known
-    raise ContractError(step, f"combines by '{displayable(word, 80)}'; accepted: {', '.join(get_args(Combine))}")
 
 
 def check_score(score: Column, step: str) -> Column:
@@ -213,9 +168,9 @@ def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | U
 
 
 def _fused(answer: object, rows: int) -> Fused:
-    names, parts = values_of(answer, Fused)
-    plain = texts(names, "names", MOST_PARTS)
-    return Fused(plain, _numbers(parts, (rows, len(plain)), "finite addends"))
+    assert isinstance(answer, Fused)
+    names = texts(answer.names, "names", MOST_PARTS)
+    return replace(answer, parts=_numbers(answer.parts, (rows, len(names)), "finite addends"))
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
@@ -242,32 +197,32 @@ def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Rera
 
 
 def _reranking(answer: object, rows: tuple[int, ...]) -> Reranking:
-    if type(answer) is Rescored:
-        scores, workings = values_of(answer, Rescored)
-        return Rescored(_numbers(scores, rows, "finite scores"), _workings(workings, rows[0]))
-    if type(answer) is Selected:
-        (keep,) = values_of(answer, Selected)
-        return Selected(array(keep, np.bool_, rows, "mask"))
-    groups, scores, workings = values_of(answer, Grouped)
-    numbers = _numbers(scores, rows, "finite scores")
-    return Grouped(array(groups, np.int64, rows, "groups"), numbers, _workings(workings, rows[0]))
+    match answer:
+        case Selected(keep=keep):
+            return Selected(array(keep, np.bool_, rows, "mask"))
+        case Grouped(groups=groups, scores=scores, workings=workings):
+            groups = array(groups, np.int64, rows, "groups")
+            return Grouped(groups, _numbers(scores, rows, "finite scores"), _workings(workings, rows[0]))
+        case Rescored(scores=scores, workings=workings):
+            return Rescored(_numbers(scores, rows, "finite scores"), _workings(workings, rows[0]))
+    raise AssertionError  # the type has been checked
 
 
 def _workings(found: object, rows: int) -> Workings | None:
     if found is None:
         return None
-    if type(found) is not Workings:
+    if not isinstance(found, Workings):
         raise InvalidComponentOutput(f"returned {shape_of(found)} as workings; accepted: Workings or None")
-    formulas, names, parts = values_of(found, Workings)
-    plain = texts(names, "names of workings", MOST_PARTS)
-    if len(set(plain)) < len(plain):
+    texts(found.formulas, "formulas", MOST_FORMULAS)
+    names = texts(found.names, "names of workings", MOST_PARTS)
+    if len(set(names)) < len(names):
         raise InvalidComponentOutput("returned workings with two parts of the same name; accepted: distinct names")
-    numbers = array(parts, np.float64, (rows, len(plain)), "parts of workings")
-    if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
+    numbers = array(found.parts, np.float64, (rows, len(names)), "parts of workings")
+    if (np.abs(numbers) > LARGEST).any():  # false for NaN
         raise InvalidComponentOutput(
             f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN"
         )
-    return Workings(texts(formulas, "formulas", MOST_FORMULAS), plain, numbers)
+    return replace(found, parts=numbers)
 
 
 def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:

@@ -33,6 +33,12 @@ INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand",
 """The intents of queries (feature C8). If two have equal evidence, the first in this list applies."""
 
 
+def read_only(*columns: NDArray[Any]) -> None:
+    """Makes the columns of the frame read-only: a component that writes into one fails at the write."""
+    for column in columns:
+        column.setflags(write=False)
+
+
 def total_order(scores: Column, ids: Ids) -> NDArray[np.intp]:
     """Row numbers by score descending, then id ascending."""
     return np.lexsort((ids, -scores))
@@ -276,6 +282,9 @@ class Candidates:
     raw: Column
     rank: Ranks
 
+    def __post_init__(self) -> None:
+        read_only(self.ids, self.parents, self.passages, self.updated_at, self.rest, self.raw, self.rank)
+
     @property
     def matched(self) -> Ids:
         """int64[n]: the best matching passage, the row itself if no channel knows."""
@@ -317,6 +326,9 @@ class StepScore:
     after: Column
     formulas: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        read_only(self.parts, self.after)
+
     def take(self, rows: NDArray[np.intp]) -> StepScore:
         """The scores of these rows, in this order."""
         parts, after = self.parts[rows], self.after[rows]
@@ -333,6 +345,9 @@ class Pool:
     candidates: Candidates
     steps: tuple[StepScore, ...]
     chunk_hits: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        read_only(self.chunk_hits)
 
     @property
     def ids(self) -> Ids:

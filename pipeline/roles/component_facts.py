@@ -1,15 +1,14 @@
-"""Checks at registration that a class is a component of its role, and copies its description."""
+"""Checks at registration that a class is a component of its role, and looks at its description."""
 
 from __future__ import annotations
 
-from dataclasses import fields
 from inspect import getattr_static
 from typing import get_args
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.model.copying import flag, row_of, texts, values_of
 from speckit_memory.pipeline.model.describing import shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
+from speckit_memory.pipeline.model.field_checks import flag, row_of, texts
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.roles.contracts import (
     About,
@@ -31,7 +30,7 @@ _PARAMS: dict[Role, type[Params]] = {Role.CHANNEL: ChannelParams, Role.SIGNAL: S
 
 
 def examine_component(role: Role, component: type, name: str, *, proven: bool = False) -> tuple[type[Params], About]:
-    """The parameters of a component and a copy of its description.
+    """The parameters of a component and its description.
 
     Args:
         role: The role that the class claims.
@@ -52,9 +51,8 @@ def examine_component(role: Role, component: type, name: str, *, proven: bool = 
     about = getattr(component, "about", None)
     if type(about) is not About:
         raise SpeckitError("E133", f"'{name}' must describe itself in a class attribute 'about', an About")
-    # the frame uses a copy: the class may change its own description while it is in use
     try:
-        about = _copied(about)
+        _check_about(about)
     except InvalidComponentOutput as unfit:
         raise SpeckitError("E133", f"the 'about' of '{name}' {unfit.violation}") from None
     if role in _SCORES and about.gives is None and SCALE.of(component) is None:
@@ -66,21 +64,20 @@ def examine_component(role: Role, component: type, name: str, *, proven: bool = 
     return params, about
 
 
-def _copied(about: About) -> About:
-    """A copy of a component's description. Raises InvalidComponentOutput unless each field has its declared type."""
-    values = dict(zip((field.name for field in fields(About)), values_of(about, About), strict=True))
+def _check_about(about: About) -> None:
+    """Raises InvalidComponentOutput unless each field of a component's description has its declared type."""
     for name in ("features", "before", "conflicts"):
-        values[name] = texts(values[name], name, MOST_NAMED)
+        texts(getattr(about, name), name, MOST_NAMED)
     for name in ("groups", "widens", "unconditional", "costly", "finds_intent"):
-        values[name] = flag(values[name], name)
-    values["needs"] = row_of(values["needs"], _scale, "needs", MOST_NAMED)
-    values["gives"] = None if values["gives"] is None else _scale(values["gives"])
-    weighs = values["weighs_intent"]
-    if weighs is not None and not (type(weighs) is str and weighs in get_args(IntentWeighing)):
+        flag(getattr(about, name), name)
+    row_of(about.needs, _scale, "needs", MOST_NAMED)
+    if about.gives is not None:
+        _scale(about.gives)
+    weighs = about.weighs_intent
+    if weighs is not None and not (isinstance(weighs, str) and weighs in get_args(IntentWeighing)):
         raise InvalidComponentOutput(
             f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}"
         )
-    return About(**values)
 
 
 def _scale(found: object) -> Scale:

@@ -20,7 +20,6 @@ from speckit_memory.pipeline.roles.hooks import HOOKS, ROLE_METHODS, Method
 
 CLOSE = 0.8
 """The similarity of names, from 0 to 1, above which one may be a misspelling of the other."""
-_MRO, _NAMESPACE = type.__dict__["__mro__"], type.__dict__["__dict__"]
 
 
 def misfits(role: Role, component: type) -> Iterator[str]:
@@ -45,8 +44,8 @@ def misfits(role: Role, component: type) -> Iterator[str]:
 def _members(component: type) -> dict[str, object]:
     """The attributes of a class, own and inherited, by name, without those of `object`."""
     members: dict[str, object] = {}
-    for kind in reversed(_MRO.__get__(component)[:-1]):
-        members |= _NAMESPACE.__get__(kind)
+    for kind in reversed(component.__mro__[:-1]):
+        members |= vars(kind)
     return members
 
 

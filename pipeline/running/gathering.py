@@ -10,7 +10,6 @@ import numpy as np
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.guards.checks import check_asked, check_hits, check_memories, check_plan, check_source
-from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.model.columns import Candidates, Hits, Plan, Query
 from speckit_memory.pipeline.ports import Ids, Scope, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import BoundStep, CandidateStage
@@ -47,7 +46,7 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: StepRu
     for number, concept in enumerate(query.concepts):
         about = memories_with_all(concept, store.lexicon)
         for step, judge in judges:
-            work = partial(_judged, judge, step.id, concept, query, scope, store, journal.shown)
+            work = partial(_judged, judge, step.id, concept, query, scope, store)
             judged = journal.call(
                 "candidates", step, len(about), work, "the words of the concepts alone", branch=number
             )
@@ -60,9 +59,9 @@ def about_all(stage: CandidateStage, query: Query, store: Store, journal: StepRu
 
 
 def _judged(
-    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store, shown: DefensiveCopies
+    judge: ConceptJudge, step: str, concept: str, query: Query, scope: Scope, store: Store
 ) -> Ids | Unavailable:
-    answer = judge.about_concept(concept, shown.query(query), store)
+    answer = judge.about_concept(concept, query, store)
     return check_memories(answer, scope, store.attributes, step)
 
 
@@ -91,7 +90,7 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: StepR
         # The caller's intent takes precedence over a detected one.
         if step.about.finds_intent and query.intent is not None:
             continue
-        work = partial(_understood, step, stage, query, store, journal.shown)
+        work = partial(_understood, step, stage, query, store)
         changed = journal.call("candidates", step, 0, work, "the plan without this step", fits=partial(_fits, stage))
         before = query.plan
         query = query if changed is None or changed is before else query.planned(changed)
@@ -100,33 +99,17 @@ def understand(stage: CandidateStage, query: Query, store: Store, journal: StepR
     return query
 
 
-def _understood(
-    step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store, shown: DefensiveCopies
-) -> Plan | Unavailable:
-    asked = shown.query(query)
-    return _planned(step.component.understand(asked, asked.plan, store), step.id, stage, query)
+def _understood(step: BoundStep[Understander], stage: CandidateStage, query: Query, store: Store) -> Plan | Unavailable:
+    return _planned(step.component.understand(query, query.plan, store), step.id, stage, query)
 
 
-def _recovered(
-    step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store, shown: DefensiveCopies
-) -> Plan | Unavailable:
-    asked = shown.query(query)
-    return _planned(step.component.recover(asked, asked.plan, store), step.id, stage, query)
+def _recovered(step: BoundStep[Recoverer], stage: CandidateStage, query: Query, store: Store) -> Plan | Unavailable:
+    return _planned(step.component.recover(query, query.plan, store), step.id, stage, query)
 
 
 def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> Plan | Unavailable:
-    """The plan returned by a step, with the fields restored that a step may not change. Raises ContractError."""
-    plan = check_plan(answer, query, step)
-    before = query.plan
-    if isinstance(plan, Plan) and plan is not before:
-        plan = replace(
-            plan,
-            memories=before.memories,
-            warnings=before.warnings,
-            asked_similarity=before.asked_similarity,
-            attempt=before.attempt,
-        )
-    return check_asked(plan, [channel.id for channel in stage.channels], step)
+    """The plan returned by a step. Raises ContractError."""
+    return check_asked(check_plan(answer, query, step), [channel.id for channel in stage.channels], step)
 
 
 def gather(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> tuple[Query, Candidates]:
@@ -149,7 +132,7 @@ def gather(stage: CandidateStage, query: Query, store: Store, journal: StepRunne
     for step in stage.recover:
         while _silent(searches, unconditional) and query.plan.attempt < MAX_ATTEMPTS:
             query = query.planned(replace(query.plan, asked_similarity=_similarity(stage, searches)))
-            work = partial(_recovered, step, stage, query, store, journal.shown)
+            work = partial(_recovered, step, stage, query, store)
             plan = journal.call("candidates", step, 0, work, "the empty answer", fits=partial(_fits, stage))
             journal.reached(step, query.plan, query.plan if plan is None else plan)
             # A recoverer gives up by returning the plan unchanged.
@@ -191,7 +174,7 @@ def _ask(stage: CandidateStage, query: Query, store: Store, journal: StepRunner)
         for step in channels:
             limit = channel_limit(step, asked)
             bounds = unbound if step.about.unconditional else scope
-            work = partial(channel_hits, step, asked, limit, bounds, store, journal.shown)
+            work = partial(channel_hits, step, asked, limit, bounds, store)
             # the first search runs even after the deadline: an empty answer is of no use
             due = not searched
             hits = journal.call("candidates", step, 0, work, "the other channels", due=due, branch=variant)
@@ -210,10 +193,8 @@ def _variant(query: Query, text: str, store: Store) -> Query:
     return replace(query, text=text, terms=searchable(text, store.lexicon)).planned(query.plan)
 
 
-def channel_hits(
-    step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store, shown: DefensiveCopies
-) -> Hits | Unavailable:
-    """At most `limit` hits of a channel within a scope, as a private copy.
+def channel_hits(step: BoundStep[Channel], query: Query, limit: int, scope: Scope, store: Store) -> Hits | Unavailable:
+    """At most `limit` hits of a channel within a scope, checked.
 
     Args:
         step: The channel.
@@ -221,12 +202,11 @@ def channel_hits(
         limit: Maximum number of hits.
         scope: The memories that the query's filter admits.
         store: The store to search.
-        shown: Makes the copy of the query that the channel is given.
 
     Raises:
         ContractError: If the answer violates the contract of channels.
     """
-    hits = check_hits(step.component.search(shown.query(query), limit, store), limit, step.id)
+    hits = check_hits(step.component.search(query, limit, store), limit, step.id)
     return hits if isinstance(hits, Unavailable) else check_source(hits, step, scope, store.attributes)
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextvars import copy_context
 from dataclasses import replace
-from typing import Literal, Self, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
 from speckit_memory.pipeline.model.columns import Complexity, Grouped, Hits, Notes, Plan, Selected
 from speckit_memory.pipeline.model.describing import describe, kind_of
-from speckit_memory.pipeline.model.errors import ContractError
 from speckit_memory.pipeline.model.trace import Degradation, Loss, Stage, State, StepRecord, Trace, too_late
 from speckit_memory.pipeline.ports import Ids, Unavailable
-from speckit_memory.pipeline.process.cancellation import require_wanted
-from speckit_memory.pipeline.process.interrupts import Interrupts
-from speckit_memory.pipeline.process.process_state import ProcessState
+from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.running.step_memo import START, Answers, Lineage
 
@@ -31,7 +26,7 @@ Pause = Callable[[str], None]
 
 
 class StepRunner:
-    """Records one run, as a context manager. `shown` holds the values that steps are given."""
+    """Records one run."""
 
     def __init__(
         self,
@@ -60,26 +55,15 @@ class StepRunner:
         self.failures: list[tuple[str, str]] = []
         """The failed step and the kind of its error, for each failure."""
         self.answers = answers
-        self.shown = DefensiveCopies()
         self._here: Lineage = START
         self._branches: list[Lineage] = []
         self._pause = pause
-        self._interrupts = Interrupts()
         self.started_ns = clock()
 
     @property
     def shared_ns(self) -> int:
         """The nanoseconds that reused answers took in the run that computed them."""
         return self.answers.shared_ns if self.answers else 0
-
-    def __enter__(self) -> Self:
-        self._process = ProcessState.before_the_runs()
-        self._interrupts.watch()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._interrupts.release()
-        self._process.after_the_run()
 
     def call(
         self,
@@ -169,27 +153,16 @@ class StepRunner:
             self._branches.append(lineage)
 
     def _outcome(self, step: BoundStep[object], work: Callable[[], T]) -> tuple[T | None, str | None]:
-        """The answer of a step, or the reason why there is none; exceptions of a component do not leave its step.
-
-        A step that has modified a value it was given has failed, even if it answers.
-        """
-        answer, raised = None, None
+        """The answer of a step, or the reason why there is none. The one boundary that failures do not pass."""
         try:
-            # A copied context keeps a component from changing context variables of the caller.
-            answer = copy_context().run(work)
+            return work(), None
+        except (KeyboardInterrupt, WithdrawnError):  # of the user and of the caller: they end the search
+            raise
         except BaseException as error:  # including SystemExit, which a component must not raise
-            raised = error
-        if self._interrupts.users(raised):
-            raise KeyboardInterrupt
-        self._process.after_a_step()
-        if changed := self.shown.touched():
-            raised = ContractError(step.id, f"changed the {changed} that it was given")
-        if raised is None:
-            return answer, None
-        self.failures.append((step.id, kind_of(raised)))
-        if self.strict:
-            raise raised
-        return None, describe(raised)
+            self.failures.append((step.id, kind_of(error)))
+            if self.strict:
+                raise
+            return None, describe(error)
 
     def lost(self, step: str, ids: Ids) -> None:
         """Records rows that a step removed, for `why_not`."""

@@ -10,14 +10,11 @@ import numpy as np
 
 from speckit_memory.pipeline.guards.checks import (
     check_column,
-    check_combine,
     check_fused,
     check_notes,
     check_reranking,
     check_score,
 )
-from speckit_memory.pipeline.guards.defensive_copies import DefensiveCopies
-from speckit_memory.pipeline.guards.note_checks import check_sections
 from speckit_memory.pipeline.guards.sealing import Seal, narrow
 from speckit_memory.pipeline.model.columns import Candidates, Fused, Notes, Pool, Query, Reranking
 from speckit_memory.pipeline.model.errors import StageInvariantError
@@ -69,10 +66,7 @@ class Runner:
 
     def noted(self, query: Query, store: Store, journal: StepRunner) -> Outcome:
         """The same as `run`, with a given journal, which is also available if the run fails."""
-        with journal:
-            return self._run(query, StoreView(store), journal)
-
-    def _run(self, query: Query, store: Store, journal: StepRunner) -> Outcome:
+        store = StoreView(store)
         query = understand(self.pipeline.candidates, query, store, journal)
         query, candidates = gather(self.pipeline.candidates, query, store, journal)
         pool = self._fusion(query, candidates, store, journal)
@@ -84,8 +78,7 @@ class Runner:
 
         The trace covers this stage alone.
         """
-        with self.journal(query) as journal:
-            return self._sealed(query, pool, StoreView(store), journal)
+        return self._sealed(query, pool, StoreView(store), self.journal(query))
 
     def _sealed(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> Outcome:
         pool, notes = self._annotate(query, pool, store, journal)
@@ -96,7 +89,7 @@ class Runner:
 
     def _fusion(self, query: Query, candidates: Candidates, store: Store, journal: StepRunner) -> Pool:
         step = self.pipeline.fusion.fuser
-        work = partial(self._fused, step, query, candidates, journal.shown)
+        work = partial(self._fused, step, query, candidates)
         answer = journal.call("fusion", step, len(candidates), work, "nothing", required=True)
         assert answer is not None  # a required step answers or raises
         pool = apply_fusion(step.id, _declared(step), candidates, answer)
@@ -107,7 +100,7 @@ class Runner:
             group = signal.params.cap_group
             # What the signals of the same cap group have added so far, float64[rows].
             used = added.get(group, np.zeros(len(pool)))
-            evidence = partial(self._evidence, signal, signal.params, query, pool, used, store, journal.shown)
+            evidence = partial(self._evidence, signal, signal.params, query, pool, used, store)
             after = journal.call(
                 "fusion", signal, len(pool), evidence, "the score without this signal", required=not signal.optional
             )
@@ -122,7 +115,7 @@ class Runner:
     def _rerank(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> Pool:
         for step in self.pipeline.rerank:
             scale = step.gives or (pool.scale.widened if step.about.widens else pool.scale)
-            work = partial(self._reranking, step, scale, query, pool, store, journal.shown)
+            work = partial(self._reranking, step, scale, query, pool, store)
             answer = journal.call(
                 "rerank", step, len(pool), work, "the order before this step", required=not step.optional
             )
@@ -137,10 +130,9 @@ class Runner:
     def _annotate(self, query: Query, pool: Pool, store: Store, journal: StepRunner) -> tuple[Pool, dict[str, Notes]]:
         """The rows that remain, and the answer of each step."""
         notes: dict[str, Notes] = {}
-        journal.shown.put_rows_away()
         sealed = Seal.of(pool)
         for step in self.pipeline.annotate:
-            work = partial(self._noted, step, query, pool, sealed, store, journal.shown)
+            work = partial(self._noted, step, query, pool, sealed, store)
             answer = journal.call("annotate", step, len(pool), work, "the sealed ranking without this step's notes")
             before = pool
             if answer is not None:
@@ -155,10 +147,8 @@ class Runner:
             journal.reached(step, (before, None), (pool, answer))
         return pool, notes
 
-    def _fused(
-        self, step: BoundStep[Fuser], query: Query, candidates: Candidates, shown: DefensiveCopies
-    ) -> Fused | Unavailable:
-        answer = step.component.fuse(shown.query(query), shown.candidates(candidates))
+    def _fused(self, step: BoundStep[Fuser], query: Query, candidates: Candidates) -> Fused | Unavailable:
+        answer = step.component.fuse(query, candidates)
         return check_fused(answer, len(candidates), _declared(step), step.id)
 
     def _evidence(
@@ -169,34 +159,32 @@ class Runner:
         pool: Pool,
         used: Column,
         store: Store,
-        shown: DefensiveCopies,
     ) -> tuple[Pool, Column] | Unavailable:
         """The pool with the signal, and the column that it added within its bounds."""
-        combine = check_combine(step.component.combine, step.id)
-        answer = step.component.evidence(shown.query(query), shown.pool(pool), store)
+        answer = step.component.evidence(query, pool, store)
         column = check_column(answer, len(pool), step.id)
         if isinstance(column, Unavailable):
             return column
-        after, column = apply_signal(step.id, combine, params, pool, column, used)
+        after, column = apply_signal(step.id, step.component.combine, params, pool, column, used)
         check_score(after.score, step.id)
         return after, column
 
     def _reranking(
-        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store, shown: DefensiveCopies
+        self, step: BoundStep[Reranker], scale: Scale, query: Query, pool: Pool, store: Store
     ) -> Reranking | Unavailable:
-        answer = step.component.rerank(shown.query(query), shown.pool(pool), store)
+        answer = step.component.rerank(query, pool, store)
         return check_reranking(answer, pool, scale, step.id)
 
     def _noted(
-        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store, shown: DefensiveCopies
+        self, step: BoundStep[Annotator], query: Query, pool: Pool, sealed: Seal, store: Store
     ) -> Notes | Unavailable:
         """Gives the annotator a sealed copy; the returned rows come from the pool, which no annotator ever sees."""
         try:
-            answer = step.component.annotate(shown.query(query), sealed.ranking, store)
+            answer = step.component.annotate(query, sealed.ranking, store)
         finally:
             if sealed.broken():
                 raise StageInvariantError(step.id, "changed the scores or the order of the sealed ranking")
-        return check_sections(check_notes(answer, pool, step.id), query.anchors, step.id)
+        return check_notes(answer, pool, query.anchors, step.id)
 
 
 def _declared(step: BoundStep[Fuser]) -> Scale:

@@ -23,7 +23,7 @@ def annotator_speaks_only_of_ranked_rows_and_not_always_the_same(trial: Trial) -
     ):
         notes = trial.whole(component.annotate(asked, seal(before), store), Notes, f"{asked.text!r}")
         trial.must(
-            _as_tuple(trial.checked(check_notes, notes, before)) == _as_tuple(notes),
+            _as_tuple(trial.checked(check_notes, notes, before, asked.anchors)) == _as_tuple(notes),
             "made notes that the frame would change",
         )
         again = _as_tuple(component.annotate(asked, seal(before), store))

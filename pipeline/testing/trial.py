@@ -13,6 +13,7 @@ from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
 from speckit_memory.pipeline.roles.hooks import SCALE, SETTLED
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
 from speckit_memory.pipeline.testing.sample import Sample
+from speckit_memory.pipeline.testing.strict import guarded
 
 T = TypeVar("T")
 _CHANNELS = ("bm25", "vector", "graph")
@@ -29,9 +30,10 @@ class Trial:
     may_lack: bool = False
 
     def component(self) -> Any:
-        """A new component, with parameters settled in a pipeline of three channels."""
+        """A new component under the strict guard, with parameters settled in a pipeline of three channels."""
         settling = SETTLED.of(self.entry.component)
-        return self.entry.component(settling.settled(self.params, _THREE) if settling else self.params)
+        made = self.entry.component(settling.settled(self.params, _THREE) if settling else self.params)
+        return guarded(made, self.entry.name)
 
     def must(self, holds: object, otherwise: str) -> None:
         """Raises AssertionError, which names the component, unless `holds` is true."""

@@ -4,7 +4,6 @@ process, spellings that grow, parameters of a familiar name, and extensions that
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,110 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 from frame.attacking import ANNOTATED, NOW, TEXT, memory, target
-from frame.attacks import Attack, MuteError
+from frame.attacks import Attack
 from frame.hostile import attacked, component
 from isolated.distributions import installed
 from tally import Tally
 
 from speckit_memory.engine.answers.request import SearchRequest
-from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.model.columns import Hits, Notes, Plan, Query, Respelling
-from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.process.process_state import ProcessState
 from speckit_memory.pipeline.roles.contracts import ChannelParams, Role
 from speckit_memory.pipeline.running.runner import Runner
 from tests.server.doors import call
 
 pytestmark = pytest.mark.requirement("P9")
-
-
-class Loud:
-    """Exits when it is looked at."""
-
-    def __eq__(self, other: object) -> bool:
-        raise SystemExit(1)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def message(self) -> str:
-        raise SystemExit(2)
-
-
-@pytest.mark.parametrize("kind", [SpeckitError, IsolatedFailureError, NotStartedError])
-@pytest.mark.parametrize("values", [{"args": (MuteError(),)}, {"problems": (Loud(),)}, {}])
-def test_an_error_of_the_products_own_class_is_told_without_its_help_too(
-    kind: type[SpeckitError], values: dict[str, Any], tally: Tally
-) -> None:
-    def forged(*asked: Any) -> Any:
-        error = Exception.__new__(kind)
-        vars(error).update({name: value for name, value in values.items() if name != "args"})
-        error.args = values.get("args", ())
-        raise error
-
-    for role in Role:
-        assert target(role).refuses(Attack(kind.__name__, forged)).endswith(kind.__name__)
-        tally.tried()
-
-
-def deleted() -> None:
-    del sys.stdout
-
-
-def compared() -> None:
-    sys.stdout = Loud()
-
-
-@pytest.mark.parametrize("deed", [deleted, compared])
-def test_a_stream_that_is_gone_or_bites_is_put_back(deed: Callable[[], None], tally: Tally) -> None:
-    def spoil(*asked: Any) -> Any:
-        deed()
-        raise SystemExit(1)
-
-    before = sys.stdout
-    try:
-        for role in Role:
-            target(role).refuses(Attack(deed.__name__, spoil))
-            assert sys.stdout is before
-            tally.survived()
-    finally:
-        sys.stdout = before
-
-
-def test_what_a_step_of_another_search_changes_for_the_moment_is_not_taken_for_the_state_before(
-    tmp_path: Path, tally: Tally
-) -> None:
-    streams, folder = (sys.stdout, sys.stderr), Path.cwd()
-    first = ProcessState.before_the_runs()
-    try:
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-        os.chdir(tmp_path)
-        second = ProcessState.before_the_runs()
-        sys.stdout.close()
-        sys.stdout, sys.stderr = streams
-        os.chdir(folder)
-        second.after_a_step()
-        second.after_the_run()
-        assert ((sys.stdout, sys.stderr), Path.cwd()) == (streams, folder)
-        tally.survived(2)
-    finally:
-        sys.stdout, sys.stderr = streams
-        os.chdir(folder)
-        first.after_the_run()
-
-
-def test_the_state_before_is_that_of_the_moment_when_no_search_is_under_way(tmp_path: Path, tally: Tally) -> None:
-    folder = Path.cwd()
-    try:
-        os.chdir(tmp_path)
-        state = ProcessState.before_the_runs()
-        os.chdir(folder)
-        state.after_the_run()
-        assert Path.cwd() == tmp_path
-        tally.tried()
-    finally:
-        os.chdir(folder)
 
 
 def test_spellings_that_stand_for_themselves_do_not_grow(tally: Tally) -> None:

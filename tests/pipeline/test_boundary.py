@@ -99,7 +99,7 @@ PLANS: dict[str, Callable[[Query, Plan, Store], Plan]] = {
     "planned to use nowhere; accepted: at least one of bm25": lambda _, plan, __: replace(plan, channels=("nowhere",)),
     "planned the complexity 'easy'; accepted: simple": lambda _, plan, __: replace(plan, complexity="easy"),  # type: ignore[arg-type]
     "planned the mode 'fast'; accepted: auto": lambda _, plan, __: replace(plan, mode="fast"),  # type: ignore[arg-type]
-    "limits {'bm25': 0}": lambda _, plan, __: replace(plan, limits={"bm25": 0}),
+    "0 as the limit of 'bm25'": lambda _, plan, __: replace(plan, limits={"bm25": 0}),
     "the factor 0": lambda _, plan, __: replace(plan, limit_factor=0),
     "the factor nan": lambda _, plan, __: replace(plan, limit_factor=float("nan")),
 }

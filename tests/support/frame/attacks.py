@@ -8,16 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import partial
 from itertools import count, repeat
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Notes, Plan, Rescored, Respelling, Selected
 from speckit_memory.pipeline.model.scales import Scale
-from speckit_memory.pipeline.ports import Unavailable
 from speckit_memory.pipeline.roles.contracts import Role
 
 Asked = tuple[Any, ...]
@@ -57,40 +54,6 @@ def honest(role: Role, asked: Asked) -> Any:
             return Rescored(asked[1].score.copy())
         case _:
             return Notes(by_id={i: {"remark": "x"} for i in asked[1].ids.tolist()}, keep=np.ones(len(asked[1]), bool))
-
-
-class Sly(str):
-    """A text that equals every other."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
-
-
-class Turned(np.ndarray):
-    """An array that turns round whatever a mask selects."""
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        plain = [np.asarray(a) if isinstance(a, Turned) else a for a in args]
-        result = func(*plain, **kwargs)
-        return result[::-1] if isinstance(result, np.ndarray) else result
-
-    def all(self, *args: Any, **kwargs: Any) -> bool:  # type: ignore[override]
-        return True
-
-
-class Lazy(dict):  # type: ignore[type-arg]
-    """A dict that holds nothing and says something else at each look."""
-
-    def items(self) -> Any:
-        return {"score": 1}.items()
-
-    def __getitem__(self, key: object) -> Any:
-        return {"score": 99}
 
 
 def cyclic() -> list[Any]:
@@ -140,7 +103,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "dict": lambda: {"a": 1},
     "dict of texts": lambda: {"a": "b"},
     "dict by numbers": lambda: {1: 2},
-    "lazy dict": Lazy,
     "set": lambda: {1},
     "object": object,
     "class": lambda: int,
@@ -152,40 +114,37 @@ VALUES: dict[str, Callable[[], Any]] = {
     "array": lambda: np.array([1.0, 2.0]),
     "array of objects": lambda: np.array([object()] * 3),
     "wide array": lambda: np.broadcast_to(np.float64(1.0), (10**12,)),
-    "sly": lambda: Sly("else"),
 }
 """Values of every kind, none of which is fit for most fields."""
 
 FIT: dict[tuple[type, str], set[str]] = {
-    (Plan, "intent"): {"text", "sly"},
+    (Plan, "intent"): {"text"},
     (Plan, "connected"): {"None", "seven"},
     (Plan, "graph_gap"): {"true"},
     (Plan, "channels"): {"None"},
-    (Plan, "limits"): {"dict", "lazy dict"},
+    (Plan, "limits"): {"dict"},
     (Plan, "reasons"): {"texts"},
     (Plan, "mode"): {"None"},
     (Plan, "importance_boost"): {"seven", "minus one", "real"},
     (Plan, "folders"): {"texts"},
-    (Plan, "memories"): {"None", "a tuple of numbers"},
-    (Plan, "warnings"): {"texts"},
-    (Plan, "asked_similarity"): {"seven", "minus one", "real"},
     (Plan, "topic"): {"None", "texts"},
     (Plan, "counted_from"): {"None", "seven", "minus one", "real"},
     (Plan, "min_similarity"): {"None", "minus one"},
     (Plan, "limit_factor"): {"seven", "real"},
-    (Plan, "attempt"): {"seven"},
     (Hits, "passages"): {"None"},
     (Rescored, "workings"): {"None"},
     (Grouped, "workings"): {"None"},
     (Hits, "rest"): {"NaN"},
     (Fused, "names"): {"texts"},
-    (Notes, "by_id"): {"lazy dict"},
-    (Notes, "overall"): {"dict", "dict of texts", "lazy dict"},
+    (Notes, "overall"): {"dict", "dict of texts"},
     (Notes, "warnings"): {"texts"},
     (Notes, "keep"): {"None"},
     (Notes, "in_place"): {"true"},
 }
-"""Which of them fit a field after all: a subclass is read as what lies beneath."""
+"""Which of them fit a field after all."""
+
+OF_THE_FRAME = {(Plan, name) for name in ("memories", "warnings", "asked_similarity", "attempt")}
+"""Fields that only the frame sets: what a step puts there is left."""
 
 ANSWERS: dict[Role, list[type]] = {
     Role.UNDERSTANDER: [Plan],
@@ -216,58 +175,17 @@ def unfit_values(role: Role) -> list[Attack]:
         )
         for kind in ANSWERS[role]
         for field in fields(kind)
+        if (kind, field.name) not in OF_THE_FRAME
         for name, value in VALUES.items()
         if name not in FIT.get((kind, field.name), set())
     ]
     return found + [Attack(f"returns {name}", lambda *asked, v=value: v()) for name, value in VALUES.items()]
 
 
-def feigned(role: Role) -> list[Attack]:
-    """Answers that pass for what they are not."""
-
-    def lying(kind: type) -> type:
-        class Liar(kind):  # type: ignore[misc]
-            """Says what it is asked for, once."""
-
-            __slots__ = ()
-            __class__ = property(lambda self: kind)
-
-            def __getattribute__(self, name: str) -> Any:
-                raise SystemExit(name)
-
-        return Liar
-
-    class Masked:
-        """No answer at all."""
-
-        def __init__(self, kind: type) -> None:
-            self.kind = kind
-
-        @property  # type: ignore[misc]
-        def __class__(self) -> Any:
-            return self.kind
-
-    found = []
-    for kind in [*ANSWERS[role], Unavailable]:
-        found += [
-            Attack(f"a subclass of {kind.__name__}", lambda *asked, k=kind: object.__new__(lying(k))),
-            Attack(f"{kind.__name__} without fields", lambda *asked, k=kind: object.__new__(k)),
-            Attack(f"passes for {kind.__name__}", lambda *asked, k=kind: Masked(k)),
-        ]
-    reasons = [None, 7, b"x", ["x"], object(), float("nan")]
-    return found + [
-        Attack(f"Unavailable({reason!r:.20})", lambda *asked, r=reason: Unavailable(r)) for reason in reasons
-    ]
-
-
 def columns(role: Role) -> list[Attack]:
     """Arrays of the right length that are not plain, or hold what no score may be."""
 
-    def turned(array: Any) -> Any:
-        return np.asarray(array).view(Turned)
-
     twists: dict[str, Callable[[Any], Any]] = {
-        "turned": turned,
         "masked": np.ma.masked_array,
         "matrix": lambda array: array.view(np.recarray),
         "of the other byte order": lambda array: array.astype(array.dtype.newbyteorder()),
@@ -397,25 +315,8 @@ def remarks(role: Role) -> list[Attack]:
         "a real id": lambda ranking: float(ranking.ids[0]),
         "a foreign id": lambda ranking: 10**9,
         "a huge id": lambda ranking: 10**400,
-        "a sly id": lambda ranking: Sly("x"),
     }
     return found + [Attack(name, lambda q, r, s, i=i: Notes(by_id={i(r): {"x": 1}})) for name, i in ids.items()]
-
-
-class MuteError(Exception):
-    """Has no text that could be had."""
-
-    def __str__(self) -> str:
-        raise SystemExit("str")
-
-    __repr__ = __str__
-
-
-class EndlessError(Exception):
-    """Has a text without an end."""
-
-    def __str__(self) -> str:
-        return "".join(map(str, count()))
 
 
 class OddError(BaseException):
@@ -428,7 +329,6 @@ def recursing(*asked: Any) -> Any:
 
 RAISED: dict[str, Callable[[], BaseException]] = {
     "SystemExit": lambda: SystemExit(3),
-    "KeyboardInterrupt": KeyboardInterrupt,
     "GeneratorExit": GeneratorExit,
     "CancelledError": asyncio.CancelledError,
     "MemoryError": MemoryError,
@@ -436,12 +336,9 @@ RAISED: dict[str, Callable[[], BaseException]] = {
     "StopIteration": StopIteration,
     "Exception": lambda: ValueError("look elsewhere"),
     "BaseException": OddError,
-    "mute": MuteError,
-    "endless": EndlessError,
-    "with a mute argument": lambda: ValueError(MuteError()),
     "a surrogate": lambda: ValueError("\ud800"),
     "long": lambda: ValueError("x" * 10_000_000),
-    "an exception group": lambda: BaseExceptionGroup("several", [SystemExit(1), KeyboardInterrupt()]),
+    "an exception group": lambda: BaseExceptionGroup("several", [SystemExit(1), ValueError("look elsewhere")]),
 }
 
 
@@ -458,94 +355,12 @@ def raising(role: Role) -> list[Attack]:
     return [*found, Attack("recurses", recursing)]
 
 
-def written(array: np.ndarray) -> None:
-    """Turns an array round behind numpy's back: by the address of its memory, which any array tells."""
-
-    address, _ = array.__array_interface__["data"]
-    bare = SimpleNamespace(__array_interface__={**array.__array_interface__, "data": (address, False)})
-    view = np.asarray(bare)
-    view[...] = view[::-1].copy()
-
-
-def _to_candidates(do: Callable[[Any], Any], pool: Any) -> Any:
-    return do(pool.candidates)
-
-
-def tampering(role: Role) -> list[Attack]:
-    """Writing into what the component is shown, with an honest answer and with an exception."""
-    question: dict[str, Callable[[Any], Any]] = {
-        "limit": lambda query: object.__setattr__(query, "limit", 100),
-        "text": lambda query: object.__setattr__(query, "text", "else"),
-        "a sly text": lambda query: object.__setattr__(query, "text", Sly("else")),
-        "plan": lambda query: object.__setattr__(query, "plan", Plan(variants=("else",))),
-        "no plan": lambda query: object.__delattr__(query, "plan"),
-        "class": lambda query: object.__setattr__(
-            query, "__class__", type("Query", (), {"__slots__": query.__slots__})
-        ),
-        "folder": lambda query: object.__setattr__(query.wanted, "folder", "nowhere"),
-        "limits": lambda query: query.plan.limits.__setitem__("bm25", 1),
-        "complexity": lambda query: object.__setattr__(query.plan, "complexity", "easy"),
-        "anchors": lambda query: object.__setattr__(query, "anchors", ("x",)),
-    }
-    table: dict[str, Callable[[Any], Any]] = {}
-    candidates: dict[str, Callable[[Any], Any]] = {
-        "ids": lambda c: object.__setattr__(c, "ids", c.ids[::-1]),
-        "no ids": lambda c: object.__delattr__(c, "ids"),
-        "raw in memory": lambda c: written(c.raw),
-        "ids in memory": lambda c: written(c.ids),
-        "channels": lambda c: object.__setattr__(c, "channels", ("else",)),
-    }
-    if role is Role.FUSER:
-        table = candidates
-    elif role in (Role.SIGNAL, Role.RERANKER):
-        table = {
-            "score in memory": lambda pool: written(pool.score),
-            "the first score in memory": lambda pool: written(pool.steps[0].parts),
-            "steps": lambda pool: object.__setattr__(pool, "steps", pool.steps[:1] * 2),
-            "after": lambda pool: object.__setattr__(pool.steps[-1], "after", pool.score[::-1]),
-            "chunk hits": lambda pool: object.__setattr__(pool, "chunk_hits", None),
-            **{f"candidates' {name}": partial(_to_candidates, do) for name, do in candidates.items()},
-        }
-    elif role is Role.ANNOTATOR:
-        table = {
-            "scores": lambda ranking: object.__setattr__(ranking, "scores", ranking.scores[::-1]),
-            "ids in memory": lambda ranking: written(ranking.ids),
-            "scores in memory": lambda ranking: written(ranking.scores),
-            "no ids": lambda ranking: object.__delattr__(ranking, "ids"),
-        }
-    acts = [(f"query {name}", 0, do) for name, do in question.items()] + [(n, 1, do) for n, do in table.items()]
-
-    def work(place: int, do: Callable[[Any], Any], *, and_raises: bool) -> Callable[..., Any]:
-        def tamper(*asked: Any) -> Any:
-            answer = honest(role, asked)
-            do(asked[place])
-            if and_raises:
-                raise ValueError("look elsewhere")
-            return answer
-
-        return tamper
-
-    found = [Attack(f"changes the {name}", work(place, do, and_raises=False)) for name, place, do in acts]
-    found += [Attack(f"changes the {n} and raises", work(place, do, and_raises=True)) for n, place, do in acts]
-    in_place: dict[Role, Callable[[Any], Any]] = {
-        Role.FUSER: lambda asked: asked[1].raw.__imul__(0),
-        Role.SIGNAL: lambda asked: asked[1].score.__imul__(0),
-        Role.RERANKER: lambda asked: asked[1].score.sort(),
-        Role.ANNOTATOR: lambda asked: asked[1].scores.setflags(write=True),
-    }
-    if role in in_place:
-        found.append(Attack("calculates in place", lambda *asked: in_place[role](asked)))
-    return found
-
-
 FAMILIES: dict[str, Callable[[Role], list[Attack]]] = {
     "unfit values": unfit_values,
-    "feigned answers": feigned,
     "columns": columns,
     "spellings": spellings,
     "remarks": remarks,
     "raised": raising,
-    "tampering": tampering,
 }
 
 
