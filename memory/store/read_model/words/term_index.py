@@ -1,8 +1,8 @@
 """An inverted index with insertions and deletions (feature C3).
 
-The index is a large frozen base, stored as compressed sparse rows in both directions, plus a few small parts with later
-additions. Copies share all of them, so that copying is cheap even for a large vocabulary; changing the copy
-never changes the answers of the original.
+The index is a large frozen base, stored as compressed sparse rows, plus a few small parts with later additions. Copies
+share all of them, so that copying is cheap even for a large vocabulary; changing the copy never changes the answers of
+the original.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from speckit_memory.memory.store.read_model.words.late_entries import (
 from speckit_memory.memory.store.read_model.words.numbered import flatten_tokens
 from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
+from speckit_memory.memory.store.segment_files.row_lists import RowLists, smallest_type
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
 from speckit_memory.pipeline.ports.immutable import own
@@ -42,14 +44,13 @@ Frequencies = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """All postings at the last build: by term (`starts`) and, for removal, by row (`row_starts`)."""
+    """All postings at the last build, by term; `starts` is where those of each term begin in `frequency`."""
 
     terms: Terms
-    starts: Sequence[int] | NDArray[np.int64]
-    every: Postings
+    starts: Sequence[int] | memoryview[int]
+    rows: RowLists
+    frequency: NDArray[np.integer[Any]]
     height: int
-    row_starts: NDArray[np.int64]
-    row_codes: NDArray[np.int32]
 
     @classmethod
     def of(cls, codes: dict[str, int], height: int, code: Ids, rows: Rows, frequency: Frequencies) -> _Base:
@@ -62,44 +63,35 @@ class _Base:
             rows: Row of each posting, ascending within a term.
             frequency: Occurrences of the term in the row.
         """
-        # Stable: within a row, the terms stay ordered by code, as with a second sort key.
-        # starts: (terms + 1,); rows, frequency: (postings,); row_starts: (rows + 1,); row_codes: (postings,)
-        by_row = np.argsort(rows, kind="stable")
-        every = Postings(rows, frequency)
+        # shapes: counts (terms,), starts (terms + 1,), frequency (postings,)
+        counts = np.bincount(code, minlength=len(codes))
         return cls(
             terms=TermsInMemory(codes),
-            starts=np.searchsorted(code, np.arange(len(codes) + 1)).tolist(),
-            every=every,
+            starts=np.append(0, np.cumsum(counts)).tolist(),
+            rows=RowLists.of_rows(rows, counts),
+            frequency=frequency.astype(smallest_type(int(frequency.max(initial=0)))),
             height=height,
-            row_starts=np.searchsorted(rows[by_row], np.arange(height + 1)),
-            row_codes=code[by_row].astype(np.int32),
         )
 
     def postings(self, term: str) -> Postings:
-        """The postings of a term; copies."""
+        """The postings of a term; new arrays."""
         code = self.terms.get(term)
         if code is None:
             return Postings(np.empty(0, np.int32), np.empty(0, np.float32))
         start, end = self.starts[code], self.starts[code + 1]
-        return Postings(self.every.rows[start:end].copy(), self.every.frequency[start:end].copy())
+        return Postings(self.rows.of(code, int(end - start)), self.frequency[start:end].astype(np.float32))
 
     def holders(self, term: str) -> int:
         """Number of rows that contain a term."""
         code = self.terms.get(term)
         return 0 if code is None else int(self.starts[code + 1] - self.starts[code])
 
-    def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows contain a term."""
-        code = self.terms.get(term)
-        if code is None:
-            return np.zeros(len(rows), np.bool_)
-        return among(self.every.rows[self.starts[code] : self.starts[code + 1]], rows)
-
-    def codes_of(self, rows: Rows) -> NDArray[np.int32]:
-        """The term codes of these rows; a term in several rows occurs several times."""
-        starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
-        codes = [self.row_codes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return np.concatenate([np.empty(0, np.int32), *codes])
+    def every(self) -> tuple[Ids, Postings]:
+        """The term number of each posting, and all postings, by term, then by row."""
+        counts = np.diff(self.starts)
+        return np.repeat(np.arange(len(counts)), counts), Postings(
+            self.rows.all(counts), self.frequency.astype(np.float32)
+        )
 
 
 class PostingsIndex:
@@ -108,11 +100,10 @@ class PostingsIndex:
     Rows are numbers 0, 1, … in order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
     posting mentions; once more than a third of the rows are holes, rows are renumbered.
 
-    Additions are stored apart from the base; removals mark the affected terms of the base. The first query for a
-    changed term merges both and caches the result. That is one idempotent assignment, so any number of threads may
-    query while another one takes a copy. `add` and `remove` are for a copy that no other thread has seen: an index that
-    was `published` refuses them. Returned arrays are copies, since even a read-only array is not safe from its
-    receiver: `np.add.at` writes to it.
+    Additions are stored apart from the base. The first query for a term of theirs merges both and caches the result.
+    That is one idempotent assignment, so any number of threads may query while another one takes a copy. `add` and
+    `remove` are for a copy that no other thread has seen: an index that was `published` refuses them. Returned arrays
+    are copies, since even a read-only array is not safe from its receiver: `np.add.at` writes to it.
 
     An `ordered` index also records which words follow each other.
     """
@@ -125,7 +116,6 @@ class PostingsIndex:
         "_lengths",
         "_lists",
         "_live",
-        "_marked",
         "_order",
         "_published",
         "_rows",
@@ -133,7 +123,6 @@ class PostingsIndex:
     _added: dict[int, str]
     _late: tuple[LateEntries, ...]
     _lists: dict[str, Postings]
-    _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
         """Build from (id, text) pairs (format: `numbered`) with distinct ids, in one pass over the tokens."""
@@ -149,7 +138,7 @@ class PostingsIndex:
         height = len(ids)
         code, rows, frequency = group_postings(flat, np.repeat(np.arange(height), sizes), height)
         self._base = _Base.of(dict(numbering), height, code, rows, frequency)
-        self._order = WordOrder(flat.astype(np.int32), sizes, len(numbering)) if ordered else None
+        self._order = WordOrder.of_tokens(flat, sizes, len(numbering)) if ordered else None
         self._unchanged()
         self._ids: Ids = np.array(ids, np.int64)
         self._rows: Rows | None = None
@@ -172,15 +161,14 @@ class PostingsIndex:
         index._lengths = array("lengths")
         index._base = _Base(
             terms=TermTable(segment, f"{field}.{level}"),
-            starts=array("starts"),
-            every=Postings(array("rows"), array("frequency")),
+            starts=array("starts").data,
+            rows=RowLists(array("gaps"), array("gap_starts")),
+            frequency=array("frequency"),
             height=len(index._ids),
-            row_starts=array("row_starts"),
-            row_codes=array("row_codes"),
         )
         index._order = None
         if f"{field}.{level}.places" in segment:
-            index._order = WordOrder.of_places(*map(array, ("places", "place_starts", "sizes", "first")))
+            index._order = WordOrder(*map(array, ("places", "place_starts", "first")))
         index._unchanged()
         index._live = len(index._ids)
         index._published = False
@@ -191,7 +179,7 @@ class PostingsIndex:
         twin = PostingsIndex.__new__(PostingsIndex)
         twin._base = self._base
         twin._lists = self._lists.copy()
-        twin._late, twin._marked = self._late, self._marked
+        twin._late = self._late
         twin._added = self._added.copy()
         twin._order = self._order
         twin._ids = self._ids
@@ -232,21 +220,22 @@ class PostingsIndex:
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
         term = own(term)
-        if not self._changed(term):
-            return self._base.postings(term)
+        if not self._has_later(term):
+            return self._kept(self._base.postings(term))
         found = self._brought_together(term)
         return Postings(found.rows.copy(), found.frequency.copy())
 
     def holders(self, term: str) -> int:
         """Number of entries that contain a term."""
-        return len(self._brought_together(term).rows) if self._changed(term) else self._base.holders(term)
+        if self._has_later(term):
+            return len(self._brought_together(term).rows)
+        return (
+            len(self._kept(self._base.postings(term)).rows) if self._live < len(self._ids) else self._base.holders(term)
+        )
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
-        """Which of these rows contain a term, without copying its postings."""
-        term, rows = own(term), np.array(rows, np.int32)
-        if self._changed(term):
-            return among(self._brought_together(term).rows, rows)
-        return self._base.holding(term, rows)
+        """Which of these rows contain a term."""
+        return among(self.postings(term).rows, np.array(rows, np.int32))
 
     def knows(self, term: str) -> bool:
         """Whether the term is in `terms`."""
@@ -270,7 +259,7 @@ class PostingsIndex:
         before, after = self._base.terms.get(first), self._base.terms.get(second)
         found = np.empty(0, np.int32)
         if before is not None and after is not None:
-            found = self._order.adjacent(before, after)
+            found = self._order.adjacent((before, self._base.postings(first)), (after, self._base.postings(second)))
             found = found[self._ids[found] != HOLE]
         if not self._added:
             return found
@@ -312,11 +301,7 @@ class PostingsIndex:
         rows = rows[rows != HOLE]
         if not len(rows):
             return
-        of_base = rows < self._base.height
-        # Copied before writing: other copies of the index share the array.
-        self._marked = np.zeros(len(self._base.terms), np.bool_) if self._marked is None else self._marked.copy()
-        self._marked[self._base.codes_of(rows[of_base])] = True
-        for row in rows[~of_base].tolist():
+        for row in rows[rows >= self._base.height].tolist():
             del self._added[row]
         self._live -= len(rows)
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
@@ -327,18 +312,19 @@ class PostingsIndex:
         self._compact_if_due()
 
     def _unchanged(self) -> None:
-        """Reset the record of additions and removals: the base is complete."""
-        self._late, self._marked = (), None
-        self._added, self._lists = {}, {}
+        """Reset the record of additions: the base is complete."""
+        self._late, self._added, self._lists = (), {}, {}
 
-    def _changed(self, term: str) -> bool:
-        """Whether entries that contain the term may have been added or removed."""
-        if any(term in late.codes for late in self._late):
-            return True
-        if self._marked is None:
-            return False
-        code = self._base.terms.get(term)
-        return code is not None and bool(self._marked[code])
+    def _has_later(self, term: str) -> bool:
+        """Whether entries that contain the term were added after the build."""
+        return any(term in late.codes for late in self._late)
+
+    def _kept(self, found: Postings) -> Postings:
+        """These postings without those of removed entries."""
+        if self._live == len(self._ids):
+            return found
+        kept = self._ids[found.rows] != HOLE
+        return Postings(found.rows[kept], found.frequency[kept])
 
     def _require_unpublished(self) -> None:
         if self._published:
@@ -354,10 +340,7 @@ class PostingsIndex:
     def _merged(self, term: str) -> Postings:
         found = [self._base.postings(term), *(late.postings(term) for late in self._late if term in late.codes)]
         rows = np.concatenate([each.rows for each in found])
-        frequency = np.concatenate([each.frequency for each in found])
-        # Rows of removed entries are filtered out here, once per changed term.
-        kept = self._ids[rows] != HOLE
-        return Postings(rows[kept], frequency[kept])
+        return self._kept(Postings(rows, np.concatenate([each.frequency for each in found])))
 
     def _compact_if_due(self) -> None:
         """Merge everything into a new base without holes once holes or additions have become many."""
@@ -375,9 +358,10 @@ class PostingsIndex:
         of_late = [
             np.array([numbering[term] for term in late.codes], np.int64)[late.code_of_each()] for late in self._late
         ]
-        codes = np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts)), *of_late])
-        rows = np.concatenate([before.every.rows, *(late.every.rows for late in self._late)])
-        frequency = np.concatenate([before.every.frequency, *(late.every.frequency for late in self._late)])
+        code_of_each, every = before.every()
+        codes = np.concatenate([code_of_each, *of_late])
+        rows = np.concatenate([every.rows, *(late.every.rows for late in self._late)])
+        frequency = np.concatenate([every.frequency, *(late.every.frequency for late in self._late)])
         stayed = kept[rows]
         codes, rows, frequency = codes[stayed], rows[stayed], frequency[stayed]
         # Rows of the base come first, and the stable sort by term keeps them before the added ones.
@@ -395,10 +379,11 @@ class PostingsIndex:
             number = np.full(len(names), HOLE, np.int32)
             number[held] = np.arange(len(held))
             # The token sequences of kept rows: from the base by its word order, from late rows by their texts.
-            words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
+            words, row_of_each = order.texts(code_of_each, every)
+            words = words[kept[row_of_each]]
             added, _ = flatten_tokens(self._added.values(), numbering)
             all_codes = number[np.concatenate([words, added])]
-            self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
+            self._order = WordOrder.of_tokens(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._unchanged()
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None
 
