@@ -22,7 +22,7 @@ FORGOTTEN = "segment_forgotten"
 """Meta key of the number of the last change after which memories were deliberately forgotten."""
 NAME = re.compile(r"[0-9a-f]{16}\.seg")
 """Segment file name: 16 random hex digits. Never reused; carries no meaning."""
-FORMAT = 2
+FORMAT = 3
 """Version of the set of arrays and their meanings. The layout of the file has its own version in `container`."""
 VERSION = f"{MAGIC[-1]}.{FORMAT}"
 """The layout and format that this version of the product reads and writes; others are not used."""

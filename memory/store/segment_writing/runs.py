@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.row_lists import encode, smallest_type
 from speckit_memory.memory.store.segment_files.term_table import write_buckets
 from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch
 
@@ -49,7 +50,7 @@ class _Run(NamedTuple):
     frequency: Stretch
     """Term after term: the rows that contain it, and its frequency in each."""
     places: Stretch | None
-    """Term after term: its positions. Rows follow one another with a gap of one position between them."""
+    """Term after term: its positions in the rows that contain it."""
     row_codes: Stretch
     """Row after row: the numbers of its distinct terms, ascending."""
 
@@ -63,9 +64,8 @@ class Runs:
         self.ordered = ordered
         self._runs: list[_Run] = []
         self._height = 0
-        self._places = 0
+        self._highest = 0
         self._sizes: list[Counts] = []
-        self._distinct: list[Counts] = []
         # _numbers: for each run, the global numbers of its terms, ascending; _terms: the number of distinct terms.
         self._numbers: list[NDArray[np.int32]] = []
         self._terms = 0
@@ -103,9 +103,9 @@ class Runs:
         row = np.repeat(np.arange(height), sizes)
         places = None
         if self.ordered:
-            # position = index of the token + a gap for each earlier row of the run + the positions of earlier runs
             order = np.argsort(codes, kind="stable")
-            places = put((order + row[order] + self._places).astype(np.int32))
+            first = np.cumsum(sizes) - sizes
+            places = put((order - first[row[order]]).astype(np.int32))
             del order
         uses = put(np.bincount(codes, minlength=len(terms)).astype(np.int32))
         # One sort of (term, row) pairs packed into single numbers groups, orders and counts the postings at once.
@@ -113,7 +113,8 @@ class Runs:
         codes += row
         codes.sort()
         begins = np.flatnonzero(np.diff(codes, prepend=-1))
-        frequency = put(np.diff(begins, append=length).astype(np.float32))
+        frequency = np.diff(begins, append=length).astype(np.int32)
+        self._highest = max(self._highest, int(frequency.max(initial=0)))
         # code, rows: (postings,), by term, then row
         code, rows = np.divmod(codes[begins], max(height, 1))
         del codes, row, begins
@@ -125,16 +126,14 @@ class Runs:
                 holders=put(np.bincount(code, minlength=len(terms)).astype(np.int32)),
                 uses=uses,
                 rows=put((rows + self._height).astype(np.int32)),
-                frequency=frequency,
+                frequency=put(frequency),
                 places=places,
                 # by row; stable, so the terms of a row still ascend
                 row_codes=put(code[np.argsort(rows, kind="stable")].astype(np.int32)),
             )
         )
         self._sizes.append(sizes)
-        self._distinct.append(np.bincount(rows, minlength=height).astype(np.int32))
         self._height += height
-        self._places += length + height
 
     def write_terms(self, writer: Writer, name: str) -> None:
         """Write the distinct terms in the format of `TermTable`, and number them."""
@@ -192,34 +191,39 @@ class Runs:
                 yield text[start:end].decode(), run
 
     def write_postings(self, writer: Writer, name: str) -> None:
-        """Write `.starts` and `.rows`: the rows that contain each term."""
+        """Write `.starts`, where the postings of each term begin, and its rows as `.gaps`, which begin at
+        `.gap_starts`: see `RowLists`."""
         every = [run.holders for run in self._runs]
         total = self._total(every)
         writer.add(f"{name}.starts", np.append(0, np.cumsum(total)))
-        writer.stream(f"{name}.rows", np.int32, self._merged(total, every, [run.rows for run in self._runs]))
+        sizes = [np.zeros(1, np.int64)]
+
+        def gaps() -> Iterator[NDArray[np.uint16]]:
+            blocks = self._merged(total, every, [run.rows for run in self._runs])
+            for (first, last), rows in zip(_spans(total), blocks, strict=True):
+                of_span, sizes_of_span = encode(rows, total[first:last])
+                sizes.append(sizes_of_span)
+                yield of_span
+
+        writer.stream(f"{name}.gaps", np.uint16, gaps())
+        writer.add(f"{name}.gap_starts", np.cumsum(np.concatenate(sizes)))
 
     def write_frequencies(self, writer: Writer, name: str) -> None:
         """Write `.frequency`: the frequency of the term in each of these rows."""
         every = [run.holders for run in self._runs]
         frequencies = self._merged(self._total(every), every, [run.frequency for run in self._runs])
-        writer.stream(f"{name}.frequency", np.float32, frequencies)
+        writer.stream(f"{name}.frequency", smallest_type(self._highest), frequencies)
 
     def write_order(self, writer: Writer, name: str) -> None:
-        """Write `.place_starts` and `.places`, the positions of each term, and `.sizes` and `.first` of the rows."""
+        """Write `.place_starts` and `.places`, the positions of each term in its rows, and `.first` of the rows."""
         uses = [run.uses for run in self._runs]
         total = self._total(uses)
         writer.add(f"{name}.place_starts", np.append(0, np.cumsum(total)))
         places = [run.places for run in self._runs if run.places is not None]
-        writer.stream(f"{name}.places", np.int32, self._merged(total, uses, places))
         sizes = self.sizes
-        writer.add(f"{name}.sizes", sizes)
+        kind = smallest_type(int(sizes.max(initial=0)))
+        writer.stream(f"{name}.places", kind, self._merged(total, uses, places))
         writer.add(f"{name}.first", np.cumsum(sizes) - sizes + np.arange(len(sizes)))
-
-    def write_rows(self, writer: Writer, name: str) -> None:
-        """Write `.row_starts` and `.row_codes`: the numbers of the distinct terms of each row."""
-        distinct = np.concatenate([np.empty(0, np.int64), *self._distinct])
-        writer.add(f"{name}.row_starts", np.append(0, np.cumsum(distinct)))
-        writer.stream(f"{name}.row_codes", np.int32, self.codes())
 
     def codes(self) -> Iterator[NDArray[np.int32]]:
         """The numbers of the distinct terms of each row, in blocks."""

@@ -53,7 +53,6 @@ def _write_index(writer: Writer, name: str, runs: Runs) -> None:
     writer.add(f"{name}.lengths", runs.sizes.astype(np.float32))
     runs.write_postings(writer, name)
     runs.write_frequencies(writer, name)
-    runs.write_rows(writer, name)
     if runs.ordered:
         runs.write_order(writer, name)
 

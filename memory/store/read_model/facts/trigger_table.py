@@ -7,6 +7,7 @@ from math import isnan
 from typing import NamedTuple
 
 from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.row_lists import RowLists
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 
 
@@ -45,15 +46,16 @@ class TriggerTable:
 class _Lists:
     """Row numbers by term."""
 
-    __slots__ = ("_ends", "_rows", "terms")
+    __slots__ = ("_rows", "_starts", "terms")
 
     def __init__(self, segment: Container, name: str) -> None:
         self.terms = TermTable(segment, name)
-        self._ends, self._rows = segment.array(f"{name}.starts"), segment.array(f"{name}.rows")
+        self._starts = segment.array(f"{name}.starts")
+        self._rows = RowLists(segment.array(f"{name}.gaps"), segment.array(f"{name}.gap_starts"))
 
     def of(self, term: str) -> list[int]:
         number = self.terms.get(term)
         if number is None:
             return []
-        rows: list[int] = self._rows[self._ends[number] : self._ends[number + 1]].tolist()
+        rows: list[int] = self._rows.of(number, int(self._starts[number + 1] - self._starts[number])).tolist()
         return rows

@@ -1,8 +1,8 @@
 """An inverted index with insertions and deletions (feature C3).
 
-The index is a large frozen base, stored as compressed sparse rows in both directions, plus a few small parts with later
-additions. Copies share all of them, so that copying is cheap even for a large vocabulary; changing the copy
-never changes the answers of the original.
+The index is a large frozen base, stored as compressed sparse rows, plus a few small parts with later additions. Copies
+share all of them, so that copying is cheap even for a large vocabulary; changing the copy never changes the answers of
+the original.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from speckit_memory.memory.store.read_model.words.late_entries import (
 from speckit_memory.memory.store.read_model.words.numbered import flatten_tokens
 from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
+from speckit_memory.memory.store.segment_files.row_lists import RowLists, smallest_type
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
 from speckit_memory.pipeline.ports.immutable import own
@@ -46,14 +48,13 @@ _NONE = Postings(np.empty(0, np.int32), np.empty(0, np.float32))
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """All postings at the last build: by term (`starts`) and, for removal, by row (`row_starts`)."""
+    """All postings at the last build, by term; `starts` is where those of each term begin in `frequency`."""
 
     terms: Terms
-    starts: Sequence[int] | NDArray[np.int64]
-    every: Postings
+    starts: Sequence[int] | memoryview[int]
+    rows: RowLists
+    frequency: NDArray[np.integer[Any]]
     height: int
-    row_starts: NDArray[np.int64]
-    row_codes: NDArray[np.int32]
 
     @classmethod
     def of(cls, codes: dict[str, int], height: int, code: Ids, rows: Rows, frequency: Frequencies) -> _Base:
@@ -66,29 +67,27 @@ class _Base:
             rows: Row of each posting, ascending within a term.
             frequency: Occurrences of the term in the row.
         """
-        # Stable: within a row, the terms stay ordered by code, as with a second sort key.
-        # starts: (terms + 1,); rows, frequency: (postings,); row_starts: (rows + 1,); row_codes: (postings,)
-        by_row = np.argsort(rows, kind="stable")
-        every = Postings(rows, frequency)
+        # shapes: counts (terms,), starts (terms + 1,), frequency (postings,)
+        counts = np.bincount(code, minlength=len(codes))
         return cls(
             terms=TermsInMemory(codes),
-            starts=np.searchsorted(code, np.arange(len(codes) + 1)).tolist(),
-            every=every,
+            starts=np.append(0, np.cumsum(counts)).tolist(),
+            rows=RowLists.of_rows(rows, counts),
+            frequency=frequency.astype(smallest_type(int(frequency.max(initial=0)))),
             height=height,
-            row_starts=np.searchsorted(rows[by_row], np.arange(height + 1)),
-            row_codes=code[by_row].astype(np.int32),
         )
 
     def postings(self, code: int) -> Postings:
-        """The postings of a term by its number; views."""
+        """The postings of a term by its number; new arrays."""
         start, end = self.starts[code], self.starts[code + 1]
-        return Postings(self.every.rows[start:end], self.every.frequency[start:end])
+        return Postings(self.rows.of(code, int(end - start)), self.frequency[start:end].astype(np.float32))
 
-    def codes_of(self, rows: Rows) -> NDArray[np.int32]:
-        """The term codes of these rows; a term in several rows occurs several times."""
-        starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
-        codes = [self.row_codes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return np.concatenate([np.empty(0, np.int32), *codes])
+    def every(self) -> tuple[Ids, Postings]:
+        """The term number of each posting, and all postings, by term, then by row."""
+        counts = np.diff(self.starts)
+        return np.repeat(np.arange(len(counts)), counts), Postings(
+            self.rows.all(counts), self.frequency.astype(np.float32)
+        )
 
 
 class PostingsIndex:
@@ -97,11 +96,11 @@ class PostingsIndex:
     Rows are numbers 0, 1, … in order of arrival. A removed entry leaves a hole (`HOLE` in `ids`, length 0) that no
     posting mentions; once more than a third of the rows are holes, rows are renumbered.
 
-    Additions are stored apart from the base; removals mark the affected terms of the base. The first query for a term
-    looks it up, merges both if it was changed, and caches the postings, so that every step of a search reads the same
-    ones. That is one idempotent assignment, so any number of threads may query while another one takes a copy. `add`
-    and `remove` are for a copy that no other thread has seen: an index that was `published` refuses them. Returned
-    arrays are copies, since even a read-only array is not safe from its receiver: `np.add.at` writes to it.
+    Additions are stored apart from the base. The first query for a term reads its postings, merges both and caches the
+    result, so that every step of a search reads the same ones. That is one idempotent assignment, so any number of
+    threads may query while another one takes a copy. `add` and `remove` are for a copy that no other thread has seen:
+    an index that was `published` refuses them. Returned arrays are copies, since even a read-only array is not safe
+    from its receiver: `np.add.at` writes to it.
 
     An `ordered` index also records which words follow each other.
     """
@@ -114,7 +113,6 @@ class PostingsIndex:
         "_late",
         "_lengths",
         "_live",
-        "_marked",
         "_order",
         "_published",
         "_rows",
@@ -122,7 +120,6 @@ class PostingsIndex:
     _added: dict[int, str]
     _known: dict[str, Postings]
     _late: tuple[LateEntries, ...]
-    _marked: NDArray[np.bool_] | None
 
     def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
         """Build from (id, text) pairs (format: `numbered`) with distinct ids, in one pass over the tokens."""
@@ -138,7 +135,7 @@ class PostingsIndex:
         height = len(ids)
         code, rows, frequency = group_postings(flat, np.repeat(np.arange(height), sizes), height)
         self._base = _Base.of(dict(numbering), height, code, rows, frequency)
-        self._order = WordOrder(flat.astype(np.int32), sizes, len(numbering)) if ordered else None
+        self._order = WordOrder.of_tokens(flat, sizes, len(numbering)) if ordered else None
         self._unchanged()
         self._ids: Ids = np.array(ids, np.int64)
         self._rows: Rows | None = None
@@ -161,15 +158,14 @@ class PostingsIndex:
         index._lengths = array("lengths")
         index._base = _Base(
             terms=TermTable(segment, f"{field}.{level}"),
-            starts=array("starts"),
-            every=Postings(array("rows"), array("frequency")),
+            starts=array("starts").data,
+            rows=RowLists(array("gaps"), array("gap_starts")),
+            frequency=array("frequency"),
             height=len(index._ids),
-            row_starts=array("row_starts"),
-            row_codes=array("row_codes"),
         )
         index._order = None
         if f"{field}.{level}.places" in segment:
-            index._order = WordOrder.of_places(*map(array, ("places", "place_starts", "sizes", "first")))
+            index._order = WordOrder(*map(array, ("places", "place_starts", "first")))
         index._unchanged()
         index._live = len(index._ids)
         index._published = False
@@ -180,7 +176,7 @@ class PostingsIndex:
         twin = PostingsIndex.__new__(PostingsIndex)
         twin._base = self._base
         twin._known = {}
-        twin._late, twin._marked = self._late, self._marked
+        twin._late = self._late
         twin._added = self._added.copy()
         twin._order = self._order
         twin._ids = self._ids
@@ -253,7 +249,9 @@ class PostingsIndex:
         before, after = self._base.terms.get(first), self._base.terms.get(second)
         found = np.empty(0, np.int32)
         if before is not None and after is not None:
-            found = self._order.adjacent(before, after)
+            found = self._order.adjacent(
+                (before, self._base_postings(first, before)), (after, self._base_postings(second, after))
+            )
             if len(found):
                 found = found[self._ids[found] != HOLE]
         if not self._added:
@@ -295,11 +293,7 @@ class PostingsIndex:
         rows = rows[rows != HOLE]
         if not len(rows):
             return
-        of_base = rows < self._base.height
-        # Copied before writing: other copies of the index share the array.
-        self._marked = np.zeros(len(self._base.terms), np.bool_) if self._marked is None else self._marked.copy()
-        self._marked[self._base.codes_of(rows[of_base])] = True
-        for row in rows[~of_base].tolist():
+        for row in rows[rows >= self._base.height].tolist():
             del self._added[row]
         self._live -= len(rows)
         self._ids, self._lengths = self._ids.copy(), self._lengths.copy()
@@ -310,9 +304,8 @@ class PostingsIndex:
         self._compact_if_due()
 
     def _unchanged(self) -> None:
-        """Reset the record of additions and removals: the base is complete."""
-        self._late, self._marked = (), None
-        self._added, self._known = {}, {}
+        """Reset the record of additions: the base is complete."""
+        self._late, self._added, self._known = (), {}, {}
 
     def _require_unpublished(self) -> None:
         if self._published:
@@ -330,14 +323,18 @@ class PostingsIndex:
     def _looked_up(self, term: str) -> Postings:
         code = self._base.terms.get(term)
         found = _NONE if code is None else self._base.postings(code)
-        late = [late.postings(term) for late in self._late if term in late.codes]
-        if not late and (code is None or self._marked is None or not self._marked[code]):
+        if late := [late.postings(term) for late in self._late if term in late.codes]:
+            rows = np.concatenate([each.rows for each in (found, *late)])
+            found = Postings(rows, np.concatenate([each.frequency for each in (found, *late)]))
+        if self._live == len(self._ids):
             return found
-        rows = np.concatenate([each.rows for each in (found, *late)])
-        frequency = np.concatenate([each.frequency for each in (found, *late)])
-        # Rows of removed entries are filtered out here, once per changed term.
-        kept = self._ids[rows] != HOLE
-        return Postings(rows[kept], frequency[kept])
+        kept = self._ids[found.rows] != HOLE
+        return Postings(found.rows[kept], found.frequency[kept])
+
+    def _base_postings(self, term: str, code: int) -> Postings:
+        """The postings of a term of the base, those of removed entries included, as the word order has them."""
+        unchanged = self._live == len(self._ids) and not self._late
+        return self._of(term) if unchanged else self._base.postings(code)
 
     def _compact_if_due(self) -> None:
         """Merge everything into a new base without holes once holes or additions have become many."""
@@ -355,9 +352,10 @@ class PostingsIndex:
         of_late = [
             np.array([numbering[term] for term in late.codes], np.int64)[late.code_of_each()] for late in self._late
         ]
-        codes = np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts)), *of_late])
-        rows = np.concatenate([before.every.rows, *(late.every.rows for late in self._late)])
-        frequency = np.concatenate([before.every.frequency, *(late.every.frequency for late in self._late)])
+        code_of_each, every = before.every()
+        codes = np.concatenate([code_of_each, *of_late])
+        rows = np.concatenate([every.rows, *(late.every.rows for late in self._late)])
+        frequency = np.concatenate([every.frequency, *(late.every.frequency for late in self._late)])
         stayed = kept[rows]
         codes, rows, frequency = codes[stayed], rows[stayed], frequency[stayed]
         # Rows of the base come first, and the stable sort by term keeps them before the added ones.
@@ -375,10 +373,11 @@ class PostingsIndex:
             number = np.full(len(names), HOLE, np.int32)
             number[held] = np.arange(len(held))
             # The token sequences of kept rows: from the base by its word order, from late rows by their texts.
-            words = order.codes()[np.repeat(kept[: before.height], order.sizes)]
+            words, row_of_each = order.texts(code_of_each, every)
+            words = words[kept[row_of_each]]
             added, _ = flatten_tokens(self._added.values(), numbering)
             all_codes = number[np.concatenate([words, added])]
-            self._order = WordOrder(all_codes, self._lengths[kept].astype(np.int64), len(held))
+            self._order = WordOrder.of_tokens(all_codes, self._lengths[kept].astype(np.int64), len(held))
         self._unchanged()
         self._ids, self._lengths, self._rows = self._ids[kept], self._lengths[kept], None
 

@@ -2,77 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.segment_files.row_lists import smallest_type
 from speckit_memory.pipeline.arithmetic import distinct
+from speckit_memory.pipeline.ports import Postings
 
-Codes = NDArray[np.int32]
-"""Terms by their number in the index, one per token."""
 Rows = NDArray[np.int32]
 Places = NDArray[np.int64]
+Integers = NDArray[np.integer[Any]]
 
 
 class WordOrder:
-    """The positions of every term in all rows, immutable.
+    """The positions of every term in the rows that contain it, immutable.
 
-    Rows are laid out one after the other with a gap of one position between them, so that the last word of a row and
-    the first of the next are not adjacent. Takes 4 bytes per token.
+    Positions count from the beginning of the row, so that one or two bytes hold each; the rows come from the postings
+    of the term. For comparisons the rows are laid out one after the other, with a gap of one place between them, so
+    that the last word of a row and the first of the next are not adjacent.
     """
 
-    __slots__ = ("_first", "_places", "_starts", "sizes")
+    __slots__ = ("_first", "_places", "_starts")
 
-    def __init__(self, codes: Codes, sizes: NDArray[np.int64], terms: int) -> None:
-        """Take the terms of all rows in text order, the number of tokens of each row, and the number of terms."""
-        self.sizes = sizes
-        """The number of tokens of each row."""
-        rows = np.arange(len(sizes))
-        # first[i]: position of the first token of row i, with one unused position between rows
-        self._first: Places = np.cumsum(sizes) - sizes + rows
-        # Stable: the positions of each term ascend and can be searched by bisection.
-        order = np.argsort(codes, kind="stable")
-        # (tokens,): the row of each token, which is the number of gaps before it
-        gaps = np.repeat(rows, sizes)
-        self._places: NDArray[np.int32] = (order + gaps[order]).astype(np.int32)
-        self._starts: Places = np.append(0, np.cumsum(np.bincount(codes, minlength=terms)))
-
-    @classmethod
-    def of_places(cls, places: NDArray[np.int32], starts: Places, sizes: NDArray[np.int64], first: Places) -> WordOrder:
-        """The word order from its stored arrays.
+    def __init__(self, places: Integers, starts: Sequence[int] | Integers, first: Places) -> None:
+        """Take the word order as it is stored.
 
         Args:
-            places: Positions of all tokens, ascending within each term, term after term.
+            places: Positions of all tokens, term after term, then row after row, ascending.
             starts: Where each term's positions begin, then the total.
-            sizes: Number of tokens of each row.
-            first: Position of the first token of each row.
+            first: Where each row begins when the rows are laid out.
         """
-        order = cls.__new__(cls)
-        order.sizes = sizes
-        order._first, order._places, order._starts = first, places, starts
-        return order
+        self._places = places
+        self._starts = starts
+        self._first = first
 
-    def adjacent(self, first: int, second: int) -> Rows:
-        """Rows in which the second term directly follows the first, ascending."""
-        before, after = self._of(first), self._of(second)
+    @classmethod
+    def of_tokens(cls, codes: Integers, sizes: NDArray[np.int64], terms: int) -> Self:
+        """The order of the terms of all rows, in text order.
+
+        Args:
+            codes: The term number of each token.
+            sizes: The number of tokens of each row.
+            terms: The number of terms.
+        """
+        first = np.cumsum(sizes) - sizes
+        # Stable: the positions of each term ascend.
+        order = np.argsort(codes, kind="stable")
+        places = (order - np.repeat(first, sizes)[order]).astype(smallest_type(int(sizes.max(initial=0))))
+        starts = np.append(0, np.cumsum(np.bincount(codes, minlength=terms)))
+        return cls(places, starts, first + np.arange(len(sizes)))
+
+    def adjacent(self, before: tuple[int, Postings], after: tuple[int, Postings]) -> Rows:
+        """Rows in which the second term directly follows the first, ascending; each with its number and postings."""
+        left, right = self._of(*before), self._of(*after)
         # The shorter list is searched for in the longer one.
-        places = before[_among(before + 1, after)] if len(before) < len(after) else after[_among(after - 1, before)]
+        places = left[_among(left + 1, right)] if len(left) < len(right) else right[_among(right - 1, left)]
         if not len(places):  # most pairs of words are adjacent nowhere
             return np.empty(0, np.int32)
-        # The row of a position is the last one that begins at or before it.
+        # The row of a place is the last one that begins at or before it.
         rows = self._first.searchsorted(places, side="right") - 1
         return distinct(rows).astype(np.int32)
 
-    def codes(self) -> Codes:
-        """The terms of all rows in text order, as the constructor took them."""
-        terms = np.repeat(np.arange(len(self._starts) - 1, dtype=np.int32), np.diff(self._starts))
-        return terms[np.argsort(self._places)]
+    def texts(self, codes: Integers, every: Postings) -> tuple[Integers, Rows]:
+        """The term of each token and its row, in text order.
 
-    def _of(self, code: int) -> NDArray[np.int32]:
-        return self._places[self._starts[code] : self._starts[code + 1]]
+        Args:
+            codes: The term number of each posting.
+            every: All postings, by term, then by row.
+        """
+        times = every.frequency.astype(np.int64)
+        rows = np.repeat(every.rows, times)
+        order = np.argsort(self._first[rows] + self._places)
+        return np.repeat(codes, times)[order], rows[order]
+
+    def _of(self, code: int, postings: Postings) -> Places:
+        """The places of a term, ascending."""
+        first = np.repeat(self._first[postings.rows], postings.frequency.astype(np.int64))
+        return first + self._places[self._starts[code] : self._starts[code + 1]]
 
 
-def _among(wanted: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of the wanted positions are in `places`; both are ascending."""
-    # a position beyond the end is compared with the last one
+def _among(wanted: Places, places: Places) -> NDArray[np.bool_]:
+    """Which of the wanted places are in `places`; both are ascending."""
+    if not len(places):
+        return np.zeros(len(wanted), np.bool_)
+    # a place beyond the end is compared with the last one
     there: NDArray[np.bool_] = places.take(places.searchsorted(wanted), mode="clip") == wanted
     return there
