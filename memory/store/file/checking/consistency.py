@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 
@@ -142,8 +141,10 @@ def _integrity(connection: apsw.Connection) -> Iterator[str]:
     # FTS5 caches its list of segments, and integrity_check does not refresh it: after a write by another connection it
     # would look for deleted segments and report a damaged file. A query refreshes the list.
     for table in ("memory_fts", "surface_fts"):
-        with suppress(apsw.Error):  # a table that cannot be read is reported below
+        try:
             rows(connection, f"SELECT 1 FROM {table} LIMIT 1")
+        except apsw.Error as error:  # `integrity_check` may end with the same error, and then names no table
+            yield f"{table} cannot be read: {error}"
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield line
