@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckit_memory.server.page.markup import element, joined
+from speckit_memory.server.page.svg import DOWN, UP, VARIANT, Axis, Chart
+
 if TYPE_CHECKING:
     from bench.growth import Figures
 
@@ -18,24 +21,43 @@ PANELS: dict[str, tuple[float, dict[str, str]]] = {
     "files, MB": (1e6, {"store_bytes": "store", "segments_bytes": "segments"}),
 }
 """By title: the unit, and the lines by the name of a figure."""
+LINES = ((VARIANT, ""), (DOWN, "6 3"), (UP, "2 3"))
+"""Colour and dashes of the lines of a panel, in their order."""
+WIDTH, HEIGHT = 450, 340
+"""Of a panel, in pixels."""
+STYLE = """svg { background: #fff; font-family: system-ui, sans-serif; --ink: #171b22; --muted: #59626f;
+--grid: #e2e6eb; --variant: #2d5bd1; --up: #11734b; --down: #b04a0a; }"""
 
 
 def draw(figures: dict[int, Figures], file: Path) -> None:
     """Writes the plot."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     sizes = sorted(figures)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "growth", "font.size": 10}):
-        figure = Figure(figsize=(9, 7), layout="constrained")
-        FigureCanvasSVG(figure)
-        for axes, (title, (unit, lines)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
-            for name, label in lines.items():
-                known = [(size, figures[size][name] / unit) for size in sizes if figures[size].get(name)]
-                if known:
-                    axes.plot(*zip(*known, strict=True), marker="o", label=label)
-            axes.set(title=title, xlabel="memories", xscale="log", yscale="log")
-            axes.grid(visible=True, alpha=0.3)
-            axes.legend(frameon=False)
-        figure.savefig(file, format="svg", metadata={"Date": None})
+    panels, said = [], []
+    for place, (title, (unit, lines)) in enumerate(PANELS.items()):
+        known = {
+            label: [(size, figures[size][name] / unit) for size in sizes if figures[size].get(name)]
+            for name, label in lines.items()
+        }
+        values = [value for points in known.values() for _, value in points]
+        if not values:
+            continue
+        y = Axis(title.rpartition(", ")[2], min(values) / 1.3, max(values) * 1.3, log=True)
+        chart = Chart(Axis("memories", sizes[0], sizes[-1], log=True), y, title=title)
+        for (color, dash), (label, points) in zip(LINES, known.items(), strict=False):
+            if points:
+                chart.line(
+                    [size for size, _ in points], [value for _, value in points], color, 2, label=label, dash=dash
+                )
+                said.append(f"{title}, {label}: " + ", ".join(f"{value:,.3g} at {size:,}" for size, value in points))
+        at = f"translate({place % 2 * WIDTH} {place // 2 * HEIGHT})"
+        panels.append(element("g", chart.drawn(WIDTH, HEIGHT), transform=at, aria_hidden="true"))
+    text = element(
+        "svg",
+        joined(element("title", "What grows with the number of memories"), element("desc", "; ".join(said))),
+        element("style", STYLE),
+        *panels,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {2 * WIDTH} {2 * HEIGHT}",
+        role="img",
+    )
+    file.write_text(f"{text}\n", encoding="utf-8")
