@@ -6,7 +6,7 @@ import math
 
 from speckit_memory.config.workspace.settings import DEADLINE_MS, DEADLINE_VARIABLE, Settings
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, refused
 
 LONGEST_MS = 1e9
 """Eleven days. Larger values mean no deadline, and would overflow clocks that count nanoseconds."""
@@ -30,9 +30,6 @@ def deadline_of(value: float | str, name: str) -> float | None:
         milliseconds = math.nan
     # Also false for NaN.
     if not 0 <= milliseconds < math.inf:
-        raise SpeckitError(
-            "E030",
-            f"{name} is '{value}'; accepted: a number of milliseconds, 0 for no deadline",
-            actions=(f"set {name} to a number such as {DEADLINE_MS:g}",),
-        )
+        accepted = "a number of milliseconds, 0 for no deadline"
+        raise SpeckitError.of([refused(name, str(value), accepted, f"set {name} to a number such as {DEADLINE_MS:g}")])
     return min(milliseconds, LONGEST_MS) or None

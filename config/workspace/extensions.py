@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from speckit_memory.config.workspace.extension_modes import ACCEPTED_MEMORY, MEMORY_MB, MODES, Mode, enough
-from speckit_memory.config.workspace.settings import EXTENSIONS_MEMORY_VARIABLE, EXTENSIONS_VARIABLE, Settings, settings
+from speckit_memory.config.workspace.settings import (
+    EXTENSIONS_MEMORY_VARIABLE,
+    EXTENSIONS_VARIABLE,
+    Settings,
+    refused_setting,
+    settings,
+)
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +54,11 @@ def _mode(written: str) -> Mode:
     for mode in MODES:
         if mode == written:
             return mode
-    raise SpeckitError(
-        "E030",
-        f"{EXTENSIONS_VARIABLE} is '{written}'; {nearest(written, MODES)}",
-        actions=(f"set {EXTENSIONS_VARIABLE} to one of {', '.join(MODES)}",),
-    )
+    raise refused_setting(EXTENSIONS_VARIABLE, written, MODES)
 
 
 def _megabytes(written: str) -> int:
     if not (written.isascii() and written.isdigit() and len(written) < 10 and enough(int(written))):
-        raise SpeckitError(
-            "E030",
-            f"{EXTENSIONS_MEMORY_VARIABLE} is '{written}'; accepted: {ACCEPTED_MEMORY}",
-            actions=(f"set {EXTENSIONS_MEMORY_VARIABLE} to a number such as {MEMORY_MB}",),
-        )
+        step = f"set {EXTENSIONS_MEMORY_VARIABLE} to a number such as {MEMORY_MB}"
+        raise SpeckitError.of([refused(EXTENSIONS_MEMORY_VARIABLE, written, ACCEPTED_MEMORY, step)])
     return int(written)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from speckit_memory.config.options.recording_modes import RECORDED, RecordingOptions
-from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE, Settings
+from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE, Settings, refused_setting
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors import SpeckitError, nearest
 
 
 def recording_in_force(config: Settings) -> RecordingOptions:
@@ -19,8 +18,4 @@ def recording_in_force(config: Settings) -> RecordingOptions:
     for recorded in RECORDED:
         if recorded == written:
             return replace(in_file, record=recorded)
-    raise SpeckitError(
-        "E030",
-        f"{EVALUATION_VARIABLE} is '{written}'; {nearest(written, RECORDED)}",
-        actions=(f"set {EVALUATION_VARIABLE} to one of {', '.join(RECORDED)}",),
-    )
+    raise refused_setting(EVALUATION_VARIABLE, written, RECORDED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
@@ -12,7 +12,7 @@ from speckit_memory.config.files.paths import is_folder, is_there, named_path, r
 from speckit_memory.config.options.entity_linking import EntityLinking
 from speckit_memory.config.options.recording_modes import RecordingOptions
 from speckit_memory.config.options.vector_indexing import VectorIndexing
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, refused
 
 DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
@@ -208,3 +208,8 @@ def is_home(folder: Path) -> bool:
         return folder.resolve() == Path.home().resolve()
     except RuntimeError:  # a user without a home folder
         return False
+
+
+def refused_setting(variable: str, written: str, accepted: Sequence[str]) -> SpeckitError:
+    """The E030 for an environment variable that names none of the accepted values."""
+    return SpeckitError.of([refused(variable, written, accepted, f"set {variable} to one of {', '.join(accepted)}")])

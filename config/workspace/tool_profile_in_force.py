@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
-from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, Settings
+from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, Settings, refused_setting
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors import SpeckitError, nearest
 
 
 def tool_profile_in_force(config: Settings, called: ToolProfile | None = None) -> ToolProfile:
@@ -18,8 +17,4 @@ def tool_profile_in_force(config: Settings, called: ToolProfile | None = None) -
     for accepted in TOOL_PROFILES:
         if accepted == written:
             return accepted
-    raise SpeckitError(
-        "E030",
-        f"{PROFILE_VARIABLE} is '{written}'; {nearest(written, TOOL_PROFILES)}",
-        actions=(f"set {PROFILE_VARIABLE} to one of {', '.join(TOOL_PROFILES)}",),
-    )
+    raise refused_setting(PROFILE_VARIABLE, written, TOOL_PROFILES)

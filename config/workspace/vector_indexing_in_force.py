@@ -5,7 +5,7 @@ from __future__ import annotations
 from speckit_memory.config.options.vector_indexing import ACCEPTED, LEAST_PASSAGES, VectorIndexing, understood
 from speckit_memory.config.workspace.settings import VECTOR_INDEX_VARIABLE, Settings
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, refused
 
 
 def vector_indexing_in_force(config: Settings) -> VectorIndexing:
@@ -17,8 +17,5 @@ def vector_indexing_in_force(config: Settings) -> VectorIndexing:
     is_number = written.isascii() and written.isdigit() and len(written) <= 10
     if found := understood(int(written) if is_number else written):
         return found
-    raise SpeckitError(
-        "E030",
-        f"{VECTOR_INDEX_VARIABLE} is '{written}'; accepted: {ACCEPTED}",
-        actions=(f"set {VECTOR_INDEX_VARIABLE} to a number such as {LEAST_PASSAGES}",),
-    )
+    step = f"set {VECTOR_INDEX_VARIABLE} to a number such as {LEAST_PASSAGES}"
+    raise SpeckitError.of([refused(VECTOR_INDEX_VARIABLE, written, ACCEPTED, step)])

@@ -11,8 +11,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
 
 from speckit_memory.engine.answers.query_syntax import ParsedQuery, read
 from speckit_memory.engine.answers.search_options import SearchOptions, options_of
-from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import abridge
+from speckit_memory.errors import Problem, SpeckitError, out_of_range, refused, wrong_type
 from speckit_memory.memory.intake.secrets import identifier
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.read_model.facts.sessions import SessionState
@@ -191,24 +190,20 @@ def texts(given: object, name: str) -> tuple[str, ...]:
         found = tuple(given)
         if all(isinstance(one, str) for one in found):
             return found
-    raise SpeckitError("E030", f"{name} is {_display(given)}; accepted: a list of texts")
+    raise SpeckitError.of([wrong_type(name, given, "a list of texts")])
 
 
 def _misfits(question: SearchRequest) -> Iterator[Problem]:
     """Parameters of the wrong type, which only Python callers can pass; the other interfaces check types."""
     for name in ("text", "folder", "tier", "context_type", "mode", "session"):
         if not isinstance(value := getattr(question, name), str):
-            yield Problem("E030", f"{name} is {_display(value)}; accepted: a text")
+            yield wrong_type(name, value, "a text")
     if type(question.limit) is not int:
-        yield Problem("E030", f"limit is {_display(question.limit)}; accepted: a whole number")
+        yield wrong_type("limit", question.limit, "a whole number")
     if question.intent is not None and not isinstance(question.intent, str):
-        yield Problem("E030", f"intent is {_display(question.intent)}; accepted: a text")
+        yield wrong_type("intent", question.intent, "a text")
     if question.token_usage is not None and type(question.token_usage) not in (int, float):
-        yield Problem("E030", f"token_usage is {_display(question.token_usage)}; accepted: a number")
-
-
-def _display(value: object) -> str:
-    return f"{abridge(repr(value), 60)} ({type(value).__name__})"
+        yield wrong_type("token_usage", question.token_usage, "a number")
 
 
 def _check(question: SearchRequest, typed: ParsedQuery) -> None:
@@ -223,11 +218,11 @@ def _check(question: SearchRequest, typed: ParsedQuery) -> None:
         hint = "A minus before a word excludes the memories that contain it; add a word to search for."
         problems.append(Problem("E043", f"the query says only what to leave out: {excluded}", hint))
     if not 1 <= limit <= MAX_LIMIT:
-        problems.append(Problem("E032", f"limit is {limit}; accepted: 1 to {MAX_LIMIT}"))
+        problems.append(out_of_range("limit", limit, f"1 to {MAX_LIMIT}"))
     if concepts and not CONCEPTS[0] <= len(concepts) <= CONCEPTS[1]:
         problems.append(Problem("E032", f"{len(concepts)} concepts; accepted: {CONCEPTS[0]} to {CONCEPTS[1]}"))
     if question.token_usage is not None and not 0 <= question.token_usage <= 1:
-        problems.append(Problem("E032", f"token usage is {question.token_usage}; accepted: 0 to 1"))
+        problems.append(out_of_range("token usage", question.token_usage, "0 to 1"))
     accepted: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
         ("mode", question.mode, get_args(Mode)),
         ("tier", question.tier, ("", *Tier)),
@@ -238,7 +233,7 @@ def _check(question: SearchRequest, typed: ParsedQuery) -> None:
         if name == "tier" and value == Tier.DEPRECATED:
             problems.append(Problem("E030", "tier is 'deprecated'; no search finds deprecated memories"))
         elif value not in values:
-            problems.append(Problem("E030", f"{name} is '{value}'; {nearest(value, [v for v in values if v])}"))
+            problems.append(refused(name, value, [v for v in values if v]))
     if problems:
         raise SpeckitError.of(problems)
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from speckit_memory.config.yaml.reader import plain
-from speckit_memory.errors import Problem, SpeckitError, nearest
-from speckit_memory.errors.echo import abridge
+from speckit_memory.errors import SpeckitError, refused, wrong_type
 from speckit_memory.memory.lifecycle.states import STATES
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
@@ -76,13 +75,12 @@ class SearchOptions:
         """Raises E030 for a value of the wrong type and for an unknown state."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         if not isinstance(given.pop("min_state"), str):
-            raise _misfit("min_state", self.min_state, "a text")
+            raise SpeckitError.of([wrong_type("min_state", self.min_state, "a text")])
         for name, value in given.items():
             if value is not None and not isinstance(value, bool):
-                raise _misfit(name, value, "True, False or None")
+                raise SpeckitError.of([wrong_type(name, value, "True, False or None")])
         if self.min_state and self.min_state not in STATE_NAMES:
-            near = nearest(self.min_state, STATE_NAMES)
-            raise SpeckitError.of([Problem("E030", f"min_state is '{self.min_state}'; {near}")])
+            raise SpeckitError.of([refused("min_state", self.min_state, STATE_NAMES)])
 
 
 NOTHING = SearchOptions()
@@ -92,12 +90,8 @@ NOTHING = SearchOptions()
 def options_of(given: object) -> SearchOptions:
     """The options of a search. Raises E030 for a value that is no `SearchOptions`."""
     if not isinstance(given, SearchOptions):
-        raise _misfit("adjust", given, "SearchOptions")
+        raise SpeckitError.of([wrong_type("adjust", given, "SearchOptions")])
     return given
-
-
-def _misfit(name: str, value: object, accepted: str) -> SpeckitError:
-    return SpeckitError("E030", f"{name} is {abridge(repr(value), 60)} ({type(value).__name__}); accepted: {accepted}")
 
 
 def adjust_pipeline(whole: Effective, wanted: SearchOptions) -> tuple[Effective, tuple[str, ...]]:

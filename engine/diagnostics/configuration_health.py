@@ -105,7 +105,7 @@ def told_settings(config: Settings) -> str:
     """Where each setting of `config.yaml` was set. Raises SpeckitError for an invalid file."""
     places = load_workspace_config(config.root).places
     variables = {key: name for key, name in _VARIABLE_OF.items() if config.environ.get(name)}
-    decided = {key: variables.get(key) or str(places.get(key, SHIPPED)) for key in KEYS}
+    decided: dict[str, object] = {**dict.fromkeys(KEYS, SHIPPED), **places, **variables}
     told = [f"{key}: {place}" for key, place in decided.items() if place != SHIPPED]
     shipped = [key for key, place in decided.items() if place == SHIPPED]
     return "; ".join([*told, *([f"{SHIPPED}: {', '.join(shipped)}"] if shipped else [])])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError, refused
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.reading import reader
@@ -279,5 +279,5 @@ def _strength(state: EdgeState | None) -> float | None:
 
 def _relation(name: str) -> Relation:
     if name not in list(Relation):
-        raise SpeckitError("E030", f"the relation is '{name}'; {nearest(name, list(Relation))}")
+        raise SpeckitError.of([refused("the relation", name, Relation)])
     return Relation(name)

@@ -19,7 +19,7 @@ import numpy as np
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines.pipelines import check
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
 from speckit_memory.evaluation.datasets.trec import Ranking, check_run_file, write_run
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource
@@ -193,7 +193,7 @@ def sample(queries: tuple[DatasetQuery, ...], size: int | None) -> tuple[Dataset
     if size is None or size >= len(queries):
         return queries
     if size < 1:
-        raise SpeckitError("E032", f"the number of queries is {size}; accepted: 1 and above")
+        raise SpeckitError.of([out_of_range("the number of queries", size, "1 and above")])
     # rows: (size,) int64 without replacement; the fixed seed gives every pipeline and every run the same sample.
     rows = np.random.default_rng(SEED).choice(len(queries), size, replace=False)
     return tuple(queries[row] for row in np.sort(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 
 FOLDS = 5
 
@@ -20,7 +20,7 @@ def folds(queries: int, count: int, rng: np.random.Generator) -> Rows:
 def check_folds(count: int, queries: dict[str, int]) -> None:
     """Raises SpeckitError (E032) unless there are two folds or more and each dataset has a query for every fold."""
     if count < 2:
-        raise SpeckitError("E032", f"the number of folds is {count}; accepted: 2 and above")
+        raise SpeckitError.of([out_of_range("the number of folds", count, "2 and above")])
     for name, size in queries.items():
         if size < count:
             message = f"'{name}' has {size} judged {'query' if size == 1 else 'queries'}, too few for {count} folds"

@@ -17,7 +17,7 @@ import numpy as np
 
 from speckit_memory.engine import components
 from speckit_memory.engine.answers.request import MAX_LIMIT
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.trials import OpenSet, open_sets, read_grounds, sample_queries
@@ -169,7 +169,7 @@ def calibrate(
     if not found:
         raise SpeckitError("E030", f"the pipeline '{checked.effective.name}' has no step 'evidence_gap' to calibrate")
     if not 0 < false_alarms < 1:
-        raise SpeckitError("E032", f"the false-alarm rate is {false_alarms:g}; accepted: between 0 and 1")
+        raise SpeckitError.of([out_of_range("the false-alarm rate", f"{false_alarms:g}", "between 0 and 1")])
     step, rule = found[0]
     asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
     names = [ground.dataset.name for ground, _ in asked]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.engine import components
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
 from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
@@ -78,7 +78,7 @@ def tune(
     whole = checked.effective
     space = tunable(checked.bound, parameters)
     if trials < 1:
-        raise SpeckitError("E032", f"the number of trials is {trials}; accepted: 1 and above")
+        raise SpeckitError.of([out_of_range("the number of trials", trials, "1 and above")])
     asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
     sizes = {ground.dataset.name: len(chosen) for ground, chosen in asked}
     splits.check_folds(folds, sizes)

@@ -79,7 +79,7 @@ def test_what_is_shown_names_the_file_of_each_value(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["search", "x"], ["pipeline", "plan", "x"], ["pipeline", "show"],
-                                     ["index", "docs"], ["doctor", "-v"]])  # fmt: skip
+                                     ["doctor", "-v"]])  # fmt: skip
 @pytest.mark.parametrize("file", [PIPELINE_FILE, FLAGS_FILE])
 def test_a_broken_file_is_refused_with_its_place_by_every_command_that_needs_it(
     workspace: Path, file: Path, command: list[str]

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import apsw
 
-from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.errors import SpeckitError, out_of_range, refused
 from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.memory.store.reading.traversal import MOST_HOPS
 from speckit_memory.memory.store.records import Relation
@@ -120,15 +120,11 @@ def walk(
 def _checked(direction: str, hops: int, relations: Sequence[str]) -> list[str]:
     problems = []
     if direction not in DIRECTIONS:
-        problems.append(SpeckitError("E030", f"the direction is '{direction}'; {nearest(direction, DIRECTIONS)}"))
+        problems.append(refused("the direction", direction, DIRECTIONS))
     if type(hops) is not int or not 1 <= hops <= MOST_HOPS:
-        problems.append(SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}"))
+        problems.append(out_of_range("hops", hops, f"1 to {MOST_HOPS}"))
     known = [str(relation) for relation in Relation]
-    problems += [
-        SpeckitError("E030", f"the relation is '{name}'; {nearest(name, known)}")
-        for name in relations
-        if name not in known
-    ]
+    problems += [refused("the relation", name, known) for name in relations if name not in known]
     if problems:
-        raise SpeckitError.of([problem for error in problems for problem in error.problems])
+        raise SpeckitError.of(problems)
     return [str(relation) for relation in relations] or known

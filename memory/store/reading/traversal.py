@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 import numpy as np
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours
 
@@ -116,4 +116,4 @@ def _walk(connection: apsw.Connection, seeds: list[int], hops: int) -> list[tupl
 
 def _check_hops(hops: int) -> None:
     if not 1 <= hops <= MOST_HOPS:
-        raise SpeckitError("E032", f"hops is {hops}, accepted: 1 to {MOST_HOPS}")
+        raise SpeckitError.of([out_of_range("hops", hops, f"1 to {MOST_HOPS}")])

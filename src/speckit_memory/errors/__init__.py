@@ -13,7 +13,7 @@ from speckit_memory.errors.kinds import (
     StoreClosedError,
     StoreError,
 )
-from speckit_memory.errors.problems import Problem, Where, closest, nearest
+from speckit_memory.errors.problems import Problem, Where, closest, nearest, out_of_range, refused, wrong_type
 
 __all__ = [
     "ConfigurationError",
@@ -31,4 +31,7 @@ __all__ = [
     "Where",
     "closest",
     "nearest",
+    "out_of_range",
+    "refused",
+    "wrong_type",
 ]

@@ -43,7 +43,8 @@ class Code:
     """The meaning of a code. `callers_fault` determines the exit status: 2 if true, 1 if false.
 
     `own_kind` is set for a code whose kind is not that of its category. `retryable`: the same call may succeed later
-    without any change by the caller; a problem may override it.
+    without any change by the caller; a problem may override it. `template` is the message of a code that is raised in
+    many places, which pass the values (`errors.problems.refused`).
     """
 
     name: str
@@ -54,6 +55,7 @@ class Code:
     callers_fault: bool = False
     own_kind: Kind | None = None
     retryable: bool = False
+    template: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -207,6 +209,7 @@ CODES: dict[str, Code] = {
         "A value has the wrong type or form.",
         ("correct the value and call again",),
         True,
+        template="{name} is {value}; {accepted}",
     ),
     "E031": Code("missing parameter", "parameter", "low", "A required value is missing.", ("add the value",), True),
     "E032": Code(
@@ -216,6 +219,7 @@ CODES: dict[str, Code] = {
         "A value is outside its range.",
         ("correct the value and call again",),
         True,
+        template="{name} is {value}; accepted: {accepted}",
     ),
     "E033": Code(
         "unknown parameter",

@@ -130,3 +130,28 @@ def nearest(name: str, accepted: Iterable[str]) -> str:
     if close:
         return f"did you mean '{close}'?"
     return f"accepted: {', '.join(names)}" if names else "nothing is accepted here"
+
+
+def refused(name: str, value: str, accepted: str | Iterable[str], *actions: str) -> Problem:
+    """The E030 for a text that is not accepted.
+
+    Args:
+        name: The name of the value.
+        value: The value.
+        accepted: What is accepted, or the accepted names, of which the closest is offered.
+        actions: Next steps; default: those of the code.
+    """
+    said = f"accepted: {accepted}" if isinstance(accepted, str) else nearest(value, accepted)
+    return Problem("E030", CODES["E030"].template.format(name=name, value=f"'{value}'", accepted=said), actions=actions)
+
+
+def wrong_type(name: str, value: object, accepted: str) -> Problem:
+    """The E030 for a value of the wrong type, such as one that must be "a text"; the message names its type."""
+    shown = f"{abridge(repr(value), 60)} ({type(value).__name__})"
+    accepted = f"accepted: {accepted}"
+    return Problem("E030", CODES["E030"].template.format(name=name, value=shown, accepted=accepted))
+
+
+def out_of_range(name: str, value: object, accepted: str) -> Problem:
+    """The E032 for a number outside its range, such as "1 to 100"."""
+    return Problem("E032", CODES["E032"].template.format(name=name, value=value, accepted=accepted))

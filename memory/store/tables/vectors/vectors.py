@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.tables import changes
@@ -168,7 +168,7 @@ def nearest_exact(
         SpeckitError: E002 for another shape, E032 for a limit out of range.
     """
     if not 0 <= limit <= LARGEST_SEARCH:
-        raise SpeckitError("E032", f"limit is {limit}, accepted: 0 to {LARGEST_SEARCH}")
+        raise SpeckitError.of([out_of_range("limit", limit, f"0 to {LARGEST_SEARCH}")])
     size = dimensions(connection)
     if size and query.shape != (size,):
         raise SpeckitError("E002", f"the query has the shape {query.shape}, the store's vectors have ({size},)")
