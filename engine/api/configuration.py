@@ -98,15 +98,15 @@ class ConfigurationOperations(ABC):
     def standing(self) -> StateToken | None:
         """The cache key of answers; None if answers are interleaved, which is random per query.
 
-        An answer made between two calls with equal keys stays valid until the key changes, unless it depends on the
-        clock. Raises as a search does if the store cannot be read.
+        An answer made after the key was taken stays valid until the key changes, unless it depends on the clock.
+        Raises as a search does if the store cannot be read.
         """
         self.look_at_files()
         serving = self._in_force.now
         if serving.shadows is not None and serving.shadows.mixes:
             return None
-        store, commits = self._followed.run(lambda opened: (opened.name, opened.commits.number()))
-        return StateToken(store, commits, serving.name, self._amiss)
+        files = self._files.turns if self._files else 0
+        return StateToken(*self._followed.state(), serving.name, files)
 
     @property
     def _amiss(self) -> tuple[str, ...]:
