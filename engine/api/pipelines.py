@@ -59,12 +59,12 @@ class PipelineService:
     def standing(self) -> StateToken | None:
         """The cache key of answers; None if answers are interleaved, which is random per query.
 
-        An answer made between two calls with equal keys stays valid until the key changes, unless it depends on the
-        clock. Raises as a search does if the store cannot be read.
+        An answer made after the key was taken stays valid until the key changes, unless it depends on the clock.
+        Raises as a search does if the store cannot be read.
         """
         self.reload()
         serving = self.session.configuration.now
         if serving.shadows is not None and serving.shadows.mixes:
             return None
-        store, commits = self.session.read(lambda opened: (opened.name, opened.commits.number()))
-        return StateToken(store, commits, serving.name, self.warnings)
+        files = self.session.files.turns if self.session.files else 0
+        return StateToken(*self.session.store.state(), serving.name, files)

@@ -8,14 +8,13 @@ from typing import TypeVar
 import numpy as np
 
 from speckit_memory.config.options.vector_indexing import VectorIndexing
-from speckit_memory.engine.runtime.serving_models import EmbedderFacets
+from speckit_memory.engine.runtime.serving_models import EmbedderFacets, model_facts
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder, NoCrossEncoder
 from speckit_memory.memory.models.embedders import Embedder, TokenModel, counted_tokens
 from speckit_memory.memory.models.passage_vectors import weighted_query
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Unavailable, Vectors
@@ -76,7 +75,7 @@ class QueryModels:
     def _guarded(self, fact: str, configured: Callable[[], str], work: Callable[[], T]) -> T | Unavailable:
         """The result of `work` if the store's `fact` names the configured model."""
         try:
-            stored, model = get_meta(self._database.reader(), fact), configured()
+            stored, model = model_facts(self._database).get(fact), configured()
             if stored == model:
                 return work()
             what = "vectors" if fact == vectors.MODEL else "tokens"

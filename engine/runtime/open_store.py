@@ -19,7 +19,6 @@ from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.runtime.usage_counter import Usage
 from speckit_memory.memory.models import embedders
 from speckit_memory.memory.parsing.analysis import Analyser
-from speckit_memory.memory.store.file.commits import Commits
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 
@@ -89,11 +88,6 @@ class OpenStore:
     def place(self) -> str:
         """The store's identifier in records of queries: a hash of its path, equal in every process."""
         return digest_of(os.path.realpath(self.database.path))
-
-    @Lazy
-    def commits(self) -> Commits:
-        """Detects commits by any process."""
-        return Commits(self.database)
 
     @Lazy
     def read_model(self) -> ReadModel:

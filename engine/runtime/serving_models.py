@@ -7,6 +7,8 @@ model that the environment names; until then the old vectors serve (feature I6).
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
@@ -14,11 +16,15 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders import NAME, Embedder, PoolingModel, TokenModel
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.queries import table_exists
-from speckit_memory.memory.store.tables.meta import get_meta
+from speckit_memory.memory.store.tables.meta import get_metas
 from speckit_memory.memory.store.tables.vectors import embedding_models, vectors
+from speckit_memory.memory.store.tables.words import token_sets
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.text_models import TextModels
+
+
+_FACTS = (vectors.MODEL, token_sets.MODEL, embedding_models.CHOICE)
 
 
 class EmbedderFacets(NamedTuple):
@@ -38,6 +44,11 @@ def serving(embedder: Embedder) -> EmbedderFacets:
     )
 
 
+def model_facts(database: Database) -> Mapping[str, str]:
+    """The store's facts about its models, which a search reads once."""
+    return database.once("models", partial(get_metas, keys=_FACTS))
+
+
 class ActiveModels:
     """The models of one store. Thread-safe."""
 
@@ -46,16 +57,16 @@ class ActiveModels:
         # without a lock: two threads that miss an entry insert equal values
         self._known: dict[str, EmbedderFacets] = {}
         self._others: dict[int, EmbedderFacets] = {}
+        self._records_builds = False
 
     def now(self) -> EmbedderFacets:
         """The model of the vectors in use; the configured one if that is not available here."""
-        connection = self._database.reader()
-        stored = get_meta(connection, vectors.MODEL) or ""
+        stored = model_facts(self._database).get(vectors.MODEL, "")
         found = self._known.get(stored)
         if found is not None:
             return found
         wanted = self.wanted()
-        stamp = _stamp(connection, stored)
+        stamp = _stamp(self._database.reader(), stored)
         for embedder in (wanted, self._models.local(stamp.name) if stamp else None):
             if embedder is not None and _is(embedder, stored):
                 self._known[stored] = serving(embedder)
@@ -66,8 +77,7 @@ class ActiveModels:
         """The model for the next index run: of the environment, else chosen for the store, else the bundled one."""
         if self._models.named:
             return self._models.embedder
-        connection = self._database.reader()
-        chosen = embedding_models.choice(connection)
+        chosen = model_facts(self._database).get(embedding_models.CHOICE)
         return (self._models.local(chosen) if chosen else None) or self._models.embedder
 
     def is_named(self, name: str) -> bool:
@@ -81,17 +91,20 @@ class ActiveModels:
         answers or is not available.
         """
         connection = self._database.reader()
-        found = embedding_models.build(connection) if table_exists(connection, "embedding_build") else None
+        # an old store that can only be read lacks the table
+        self._records_builds = self._records_builds or table_exists(connection, "embedding_build")
+        found = embedding_models.build(connection) if self._records_builds else None
         if found is not None:
             return _progress_of(found)
-        stored, wanted = get_meta(connection, vectors.MODEL), self.wanted()
+        facts, wanted = model_facts(self._database), self.wanted()
+        stored = facts.get(vectors.MODEL)
         if stored is None or not (served := self._known.get(stored)) or served.embedder is wanted:
             return ""
         stamp = _stamp(connection, stored)
         answering = f"vectors of {stamp.name if stamp else stored} answer"
         if self._models.named:
             by = f"{EMBEDDER_VARIABLE} names {self._models.named}"
-        elif chosen := embedding_models.choice(connection):
+        elif chosen := facts.get(embedding_models.CHOICE):
             by = f"{chosen} was chosen for the store"
         else:
             by = f"no model is configured, so the {NAME} one applies"

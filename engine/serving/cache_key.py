@@ -14,5 +14,5 @@ class StateToken(NamedTuple):
     """Changes with every commit of any process: memories, links, sessions, usage counts."""
     configuration: str
     """Identifies the settings and the pipeline in force."""
-    amiss: tuple[str, ...]
-    """Warnings about broken files."""
+    files: int
+    """Changes with the warnings about broken files."""

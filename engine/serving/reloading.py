@@ -18,6 +18,7 @@ from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.config.pipelines.sources import SHIPPED
 from speckit_memory.config.workspace.deadline import deadline_in_force
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
+from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.engine.serving.serving import ActiveConfiguration, ConfigurationState, problems_of
@@ -68,6 +69,8 @@ class Reloading:
         self._again_at = self._patience()
         wrong = served.now.searching.stands_in_for
         self.state = FilesFollowed(wrong, stands_in=bool(wrong))
+        self.turns = 0
+        """How often the state has changed; answers depend on it by their warnings."""
         if wrong:
             LOGGER.warning("the configuration cannot be used, the shipped pipeline answers: %s", wrong[0])
             self._wait_for_mending(self._watched)
@@ -90,8 +93,11 @@ class Reloading:
     def look(self) -> None:
         """Puts changed files in force if they are valid. Never raises for files.
 
-        One thread at a time looks; others continue with the present state.
+        A request looks once. One thread at a time looks; others continue with the present state.
         """
+        if SERVING.has_checked(self):
+            return
+        SERVING.note_checked(self)
         # Not blocking: a search never waits for another one that reads the files.
         if not self._lock.acquire(blocking=False):
             return
@@ -130,7 +136,7 @@ class Reloading:
             return
         if wrong != self.state.wrong:
             LOGGER.warning("the configuration cannot be used, the previous one stays in force: %s", wrong[0])
-        self.state = replace(self.state, wrong=wrong)
+        self._tell(replace(self.state, wrong=wrong))
         self._wait_for_mending(watched)
 
     def _wait_for_mending(self, watched: WatchedFiles) -> None:
@@ -146,11 +152,15 @@ class Reloading:
             self._served.put(serving)
         self._again_at = self._patience()
         if _answers(serving) == _answers(before):  # only a comment changed, say, or a fault was reverted
-            self.state = replace(self.state, wrong=(), stands_in=False)
+            self._tell(replace(self.state, wrong=(), stands_in=False))
             return
-        self.state = FilesFollowed((), self.state.changes + 1, time.time())
+        self._tell(FilesFollowed((), self.state.changes + 1, time.time()))
         pipeline = serving.searching.runner.pipeline
         LOGGER.info("the configuration was read again: '%s' (%s)", pipeline.name, pipeline.hash)
+
+    def _tell(self, state: FilesFollowed) -> None:
+        self.state = state
+        self.turns += 1
 
     def _patience(self) -> float:
         """When to read again although no known file has changed: soon, while a variant's file cannot be read."""

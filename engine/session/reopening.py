@@ -13,7 +13,7 @@ from speckit_memory.engine.upkeep.upkeep_thread import MaintenanceThread
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
-from speckit_memory.memory.store.file.guarding.identity import ReplacedError
+from speckit_memory.memory.store.file.guarding.identity import ReplacedError, StoreState
 from speckit_memory.memory.store.file.guarding.store_file import set_aside
 from speckit_memory.memory.store.missing import MissingMemoryError
 
@@ -76,13 +76,27 @@ class ReopeningStore:
             Exception: Any exception of `work`; E024 for a failure that is due to a damaged file; E026 if the store was
                 replaced and the operation cannot be repeated.
         """
+        return self._run(work, writes=writes, repeatable=repeatable)[0]
+
+    def state(self) -> tuple[str, int]:
+        """The name of the open store, and a number that changes with every commit of any process.
+
+        Raises as `run`.
+        """
+        name, seen = self._run(lambda opened: opened.name)
+        return name, seen.commits
+
+    def _run(
+        self, work: Callable[[OpenStore], T], *, writes: bool = False, repeatable: bool = True
+    ) -> tuple[T, StoreState]:
+        """As `run`, with the state of the store after the operation."""
         replaced: ReplacedError | None = None
         for _ in range(ATTEMPTS):
             opened = self._current
             try:
                 result = work(opened)
-                opened.database.latest()  # raises if the file was replaced while `work` ran on the old one
-                return result
+                # raises if the file was replaced while `work` ran on the old one
+                return result, opened.database.state()
             except Exception as error:
                 replaced = _replacement(opened, error)
                 if replaced is None:

@@ -70,8 +70,9 @@ class AnswerCache:
         calendar: Callable[[], float] = time.time,
     ) -> None:
         """`standing` returns the state that answers depend on, apart from their arguments, None when none may be
-        cached; it raises SpeckitError when there is no state to read. Answers expire after `seconds`; 0 caches none.
-        `clock` is monotonic, `calendar` is the wall clock by which memories age, both in seconds."""
+        cached; a state that was left never returns. It raises SpeckitError when there is no state to read. Answers
+        expire after `seconds`; 0 caches none. `clock` is monotonic, `calendar` is the wall clock by which memories age,
+        both in seconds."""
         self._standing = standing
         self._seconds = seconds
         self._most_entries = most_entries
@@ -93,7 +94,7 @@ class AnswerCache:
     ) -> tuple[BudgetedReply, bool]:
         """Returns the answer of a tool to these parameter values, and whether it came from the cache.
 
-        An answer is cached only if the state was the same before and after it was made.
+        The state is read before the answer is made: one that changes meanwhile is another at the next call.
         """
         before = self._now()
         if before is None:
@@ -112,12 +113,11 @@ class AnswerCache:
             with self._guard:
                 self._passed += 1
             return made, False
-        after = self._now()
         with self._guard:
             self._misses += 1
-            # another state after making: the answer may mix both, so it must not be cached
-            if after == before:
-                self._keep(before, key, made)
+            # another call may have found another state meanwhile
+            if self._of == before:
+                self._keep(key, made)
         return made, False
 
     def passing(self, make: Callable[[], BudgetedReply]) -> tuple[BudgetedReply, bool]:
@@ -175,8 +175,7 @@ class AnswerCache:
         while self._entries and next(iter(self._entries.values())).made_at <= until:
             self._drop_oldest()
 
-    def _keep(self, standing: Hashable, key: str, answer: BudgetedReply) -> None:
-        self._turn_to(standing)
+    def _keep(self, key: str, answer: BudgetedReply) -> None:
         size = len(key) + answer.characters()
         if size > self._most_characters or key in self._entries:  # another thread was faster
             return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from speckit_memory.config.files.paths import is_file, is_there, named_path, resolve_path
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, Settings
+from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.pipeline.process.cancellation import require_wanted
@@ -91,7 +92,7 @@ class Workspace:
     def memory(self, create: bool = False) -> Memory:
         """Returns the memory, opened if necessary. Raises E010 if there is no store and none may be created.
 
-        A store that was deleted while open counts as missing.
+        A store that was deleted while open counts as missing; a request looks at its path once.
         """
         with self._lock:
             if self._memory is None:
@@ -100,9 +101,11 @@ class Workspace:
                 self._memory.lifecycle.keep_maintained()
                 # changes of the configuration files since `began` are noticed as well
                 self._memory.pipelines.follow(began)
-            elif not store_is_there(self._config.db):
-                self._require_creation(create)
-                self._memory.session.create_again()
+            elif create or not SERVING.has_checked(self):
+                if not store_is_there(self._config.db):
+                    self._require_creation(create)
+                    self._memory.session.create_again()
+                SERVING.note_checked(self)
             memory = self._memory
         memory.pipelines.reload()  # outside the lock: other calls need not wait while a changed pipeline is built
         return memory

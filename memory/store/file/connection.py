@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import apsw
 
@@ -17,7 +17,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.guarding import store_file
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
-from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError
+from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError, StoreState
 from speckit_memory.memory.store.file.opening import (
     connect,
     declare_words,
@@ -29,6 +29,8 @@ from speckit_memory.memory.store.file.opening import (
     vector_extension,
 )
 from speckit_memory.pipeline.process.clock import opening
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
@@ -124,7 +126,9 @@ class Database:
                 database.rollback = not database.only_read and leave_wal(path, busy_timeout_ms)
                 connection = database.reader()
                 prepare(connection, path, only_read=database.only_read, rollback=database.rollback)
-                database._identity.note_log(connection)
+                watch = database.bare()
+                harden(watch)
+                database._identity.begin(connection, watch)
                 database._identity.require(connection)
         except BaseException:
             database.close()
@@ -140,7 +144,11 @@ class Database:
         self.close()
 
     def latest(self) -> int:
-        """The number of the last change; 0 in a store without changes. Inside a transaction, as of its snapshot.
+        """The number of the last change; 0 in a store without changes. Raises as `state`."""
+        return self.state().last
+
+    def state(self) -> StoreState:
+        """The present state. Inside a transaction the last change is that of its snapshot, and `commits` is 0.
 
         Raises `ReplacedError` (E026) unless the store is the one that was opened, in the state last seen or a later
         one. Rows read before may come from the other store; `write` itself refuses to write to it.
@@ -150,7 +158,7 @@ class Database:
             if self._complete and not store_file.without_log(self.path):
                 raise ReplacedError(self.path, "was written to by another process")
             if connection.in_transaction:  # its snapshot may be older than the state last seen: that is no replacement
-                return (self._identity.last_change(connection) or (0, None))[0]
+                return StoreState(0, (self._identity.last_change(connection) or (0, None))[0])
             return self._identity.require(connection)
 
     def replaced(self) -> None:
@@ -189,12 +197,24 @@ class Database:
                 yield connection
                 return
             connection.execute("BEGIN")
+            self._local.facts = {}
             try:
                 yield connection
             finally:
+                self._local.facts = None
                 with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
                     if connection.in_transaction:  # on some damage, SQLite rolls the transaction back by itself
                         connection.execute("ROLLBACK")
+
+    def once(self, name: str, read: Callable[[apsw.Connection], T]) -> T:
+        """The result of this read, which a snapshot of this thread makes once; outside of one it is made each time."""
+        connection = self.reader()
+        facts: dict[str, T] | None = getattr(self._local, "facts", None)
+        if facts is None:
+            return read(connection)
+        if name not in facts:
+            facts[name] = read(connection)
+        return facts[name]
 
     @contextmanager
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
@@ -219,7 +239,7 @@ class Database:
         try:
             with translate_errors(self.path):
                 with self._noted():
-                    self._identity.require_unchanged(connection)
+                    self._identity.require_unchanged()
                 # The file was checked outside, its history is checked inside the transaction: between the two,
                 # another process may commit, but after BEGIN IMMEDIATE no other writer can.
                 connection.set_busy_timeout(timeout)
@@ -238,7 +258,7 @@ class Database:
                         connection.execute("ROLLBACK")
                     raise
                 with self._noted():
-                    self._identity.require_committed(connection, written)
+                    self._identity.require_committed(written)
         finally:
             self._writing.release()
 
@@ -262,6 +282,7 @@ class Database:
         self._closed = True
         for end in self._ending:
             end()
+        self._identity.end()
         with self._guard:
             remaining = []
             for thread, connection in self._connections:

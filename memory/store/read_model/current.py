@@ -50,8 +50,6 @@ class ReadModel:
         while others write. Raises RuntimeError inside a write transaction of this thread.
         """
         joined = self._database.reader().in_transaction
-        if not joined:
-            self._database.latest()  # raises when the store was replaced
         with committed_read(self._database) as connection:
             yield self._snapshot_of(connection, joined=joined)
 

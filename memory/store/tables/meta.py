@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import apsw
 
 from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.guarding.queries import rows, texts
 
 
 def get_meta(connection: apsw.Connection, key: str) -> str | None:
     """The value of a fact; None if it was never set."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else row[0]
+
+
+def get_metas(connection: apsw.Connection, keys: Sequence[str]) -> Mapping[str, str]:
+    """The values of these facts, without those that were never set."""
+    return dict(
+        rows(connection, "SELECT key, value FROM meta WHERE key IN (SELECT value FROM carray(?))", (texts(keys),))
+    )
 
 
 def set_meta(txn: Transaction, key: str, value: str) -> None:

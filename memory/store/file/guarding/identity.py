@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import apsw
 
-from speckit_memory.errors import StoreError
+from speckit_memory.errors import SpeckitError, StoreError
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 KEPT = 10_000
@@ -32,6 +32,9 @@ _LINEAGE = "SELECT seq, token, (SELECT token FROM changes WHERE seq = ?1) FROM c
 """Number and token of the last change, and the present token of the change with the number ?1, which was seen last."""
 
 
+_COMMITS = "PRAGMA data_version"
+
+
 class ReplacedError(StoreError):
     """E026: the file at the store's path is not the one that was opened.
 
@@ -44,6 +47,15 @@ class ReplacedError(StoreError):
         self.what = what
         self.in_place = in_place
         self.committed = False
+
+
+class StoreState(NamedTuple):
+    """A state of a store."""
+
+    commits: int
+    """Changes with every commit by any thread or process (feature T25); never returns to a former value."""
+    last: int
+    """The number of the last change; 0 in a store without changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +91,38 @@ class Identity:
         self._wal_file: tuple[int, int] | None = None
         self._log: _Log | None = None
         self._seen: tuple[int, int | None] | None = None
-        self._versions: WeakKeyDictionary[apsw.Connection, int | None] = WeakKeyDictionary()
-        """`_version` of each connection that found the log empty, as of the file state `_written`."""
+        self._watch: apsw.Connection | None = None
+        """A connection that never writes: `PRAGMA data_version` counts only the commits of other connections."""
+        self._passed: tuple[_Look, StoreState] | None = None
+        """The last state that was examined; while the file and the number of commits are the same, nothing was written
+        to either the file or its log."""
+        self._version: int | None = None
+        """`_read_version` when the log was last found empty, as of the file state `_written`."""
 
     def require_same_file(self) -> None:
         """Raises `ReplacedError` when another file, or none, is at the path."""
         if self._look().file != self._first.file:
             raise ReplacedError(self._path, "was replaced by another file")
 
-    def require(self, connection: apsw.Connection) -> int:
-        """The number of the last change. Raises `ReplacedError` unless the store is the one that was opened, in the
-        state last seen or a later one."""
-        self.require_unchanged(connection)
-        return self.require_lineage(connection)
+    def require(self, connection: apsw.Connection) -> StoreState:
+        """The present state. Raises `ReplacedError` unless the store is the one that was opened, in the state last seen
+        or a later one. The connection must have no open transaction."""
+        with self._guard:
+            # Commits first: one that comes while the rest is examined shows at the next call.
+            commits, look = self._read_version(), self._look()
+            if self._passed is not None and self._passed[0] == look and self._passed[1].commits == commits:
+                return self._passed[1]
+            self._require_unchanged()
+            if commits is None:
+                commits = int(value(self._watching(), _COMMITS))  # raises the driver's error
+        state = StoreState(commits, self.require_lineage(connection))
+        self._passed = look, state
+        return state
+
+    def require_unchanged(self) -> None:
+        """Raises `ReplacedError` when another file is at the path, or another program wrote to this one."""
+        with self._guard:
+            self._require_unchanged()
 
     def require_lineage(self, connection: apsw.Connection) -> int:
         """As `require`, within the connection's transaction and without a look at the file.
@@ -119,7 +150,7 @@ class Identity:
         found = rows(connection, "SELECT seq, token FROM changes ORDER BY seq DESC LIMIT 1")
         return found[0] if found else None
 
-    def require_committed(self, connection: apsw.Connection, written: tuple[int, int | None] | None) -> None:
+    def require_committed(self, written: tuple[int, int | None] | None) -> None:
         """Checks a COMMIT whose last change was `written`: raises `ReplacedError` unless it reached the file at the
         path or that file's log."""
         if written is not None:
@@ -129,32 +160,49 @@ class Identity:
             # The commit went to the log that SQLite holds open; no process reads it if another one is at its path.
             if self._wal_file != self._file_of_log():
                 raise ReplacedError(self._path, "lost its write-ahead log")
-            self._note_first_frames(connection)
+            self._note_first_frames()
         except ReplacedError as error:
             error.committed = True
             raise
 
-    def note_log(self, connection: apsw.Connection) -> None:
-        """Records the write-ahead log once, when a connection has begun its first transaction.
+    def begin(self, connection: apsw.Connection, watch: apsw.Connection) -> None:
+        """Records the write-ahead log, when a connection has begun its first transaction.
 
         A file with a rollback journal has no log: every commit writes to the file itself, so that only the history of
         changes can show a replacement.
+
+        Args:
+            connection: A connection that has read the file.
+            watch: A connection that nobody else uses; `end` closes it.
         """
         with self._guard:
-            if self._log is None and connection.pragma("journal_mode") == "wal":
+            self._watch = watch
+            if connection.pragma("journal_mode") == "wal":
                 with suppress(apsw.ReadOnlyError):  # log of a killed process: SQLite reads it but reports no state
-                    self._wal_file, self._log = self._file_of_log(), self._read_log(connection, None)
+                    self._wal_file, self._log = self._file_of_log(), self._read_log(None)
                     if not self._log.frames:
-                        self._versions[connection] = _version(connection)
+                        self._version = self._read_version()
                 self._written = self._look().written
 
-    def _note_first_frames(self, connection: apsw.Connection) -> None:
+    def end(self) -> None:
+        """Closes the watching connection."""
+        with self._guard:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
+
+    def _watching(self) -> apsw.Connection:
+        if self._watch is None:
+            raise SpeckitError("E027", f"{self._path} has been closed")
+        return self._watch
+
+    def _note_first_frames(self) -> None:
         """Records the log that this process has begun, unless it was already copied to the file, which the next check
         must see."""
         with self._guard:
             before = self._log
             if before is not None and not before.frames:
-                now = self._read_log(connection, before)
+                now = self._read_log(before)
                 if not now.checkpointed and self._look().written == self._written:
                     self._log = now
 
@@ -185,71 +233,73 @@ class Identity:
             return None
         return found.st_dev, found.st_ino
 
-    def require_unchanged(self, connection: apsw.Connection) -> None:
-        """Raises `ReplacedError` when another file is at the path, or another program wrote to this one.
+    def _require_unchanged(self) -> None:
+        """As `require_unchanged`: SQLite changes the file only by copying the log into it, which the log shows."""
+        before = self._log
+        # Log first, file second: a checkpoint in between then shows in the file alone, and is examined below.
+        now = None if before is None else self._read_log(before)
+        version = None if now is None or now.frames else self._read_version()
+        found = self._look()
+        if found.file != self._first.file:
+            raise ReplacedError(self._path, "was replaced by another file")
+        if before is None or now is None:
+            return
+        if found.written != self._written:
+            self._await_checkpoint(before)
+            now, version = self._read_log(before), self._read_version()
+            self._written = self._look().written
+        if not now.frames:
+            self._version = version
+        self._log = now
 
-        SQLite changes the file only by copying the log into it, and the log shows that it did. The connection must have
-        no open transaction.
-        """
-        with self._guard:
-            before = self._log
-            # Log first, file second: a checkpoint in between then shows in the file alone, and is examined below.
-            now = None if before is None else self._read_log(connection, before)
-            version = None if now is None or now.frames else _version(connection)
-            found = self._look()
-            if found.file != self._first.file:
-                raise ReplacedError(self._path, "was replaced by another file")
-            if before is None or now is None:
-                return
-            if found.written != self._written:
-                self._await_checkpoint(connection, before)
-                now, version = self._read_log(connection, before), _version(connection)
-                self._written = self._look().written
-                self._versions.clear()
-            if not now.frames:
-                self._versions[connection] = version
-            self._log = now
-
-    def _await_checkpoint(self, connection: apsw.Connection, before: _Log) -> None:
+    def _await_checkpoint(self, before: _Log) -> None:
         """Waits until the log shows a checkpoint: SQLite writes the file first and updates the log's state last."""
         for _ in range(_CHECKPOINT_LOOKS):
-            if self._has_checkpointed(connection, before):
+            if self._has_checkpointed(before):
                 return
             # Another process may be between writing the file and updating the log's state: wait before refusing.
             time.sleep(_CHECKPOINT_SECONDS)
         raise ReplacedError(self._path, "was overwritten", in_place=True)
 
-    def _has_checkpointed(self, connection: apsw.Connection, before: _Log) -> bool:
+    def _has_checkpointed(self, before: _Log) -> bool:
         """Whether the log shows that it was copied to the file since `before`. A log that was empty before may have
         been filled, copied, and restarted or truncated; then its header's sequence number, the history of changes or
-        this connection's `data_version` shows it."""
-        if self._read_log(connection, before).checkpointed != before.checkpointed:
+        the number of commits shows it."""
+        if self._read_log(before).checkpointed != before.checkpointed:
             return True
         header = self._header()
         if before.frames:
             return header != before.header
-        if (not before.header and any(header[_TIMES_BEGUN])) or self._went_on(connection):
+        if (not before.header and any(header[_TIMES_BEGUN])) or self._went_on():
             return True
-        before_that = self._versions.get(connection)
-        return not header and before_that is not None and _version(connection) not in (None, before_that)
+        return not header and self._version is not None and self._read_version() not in (None, self._version)
 
-    def _went_on(self, connection: apsw.Connection) -> bool:
+    def _went_on(self) -> bool:
         """Whether the store has been changed through SQLite since it was last seen."""
         seen = self._seen
         if seen is None:
             return False
         try:
-            ((last, _, known),) = rows(connection, _LINEAGE, (seen[0],)) or [(0, None, None)]
+            ((last, _, known),) = rows(self._watching(), _LINEAGE, (seen[0],)) or [(0, None, None)]
         except apsw.Error:  # the file was written to without SQLite
             return False
         return bool(last > seen[0] and (known == seen[1] or last - seen[0] >= KEPT))
 
-    def _read_log(self, connection: apsw.Connection, before: _Log | None) -> _Log:
+    def _read_log(self, before: _Log | None) -> _Log:
         """The present state of the log. Its header exists from the first frame and is reread only if it may differ."""
-        _, frames, checkpointed = rows(connection, "PRAGMA wal_checkpoint(NOOP)")[0]
+        _, frames, checkpointed = rows(self._watching(), "PRAGMA wal_checkpoint(NOOP)")[0]
         if before is not None and before.frames and frames >= before.frames and checkpointed >= before.checkpointed:
             return _Log(frames, checkpointed, before.header)
         return _Log(frames, checkpointed, self._header())
+
+    def _read_version(self) -> int | None:
+        """A number that changes when any connection commits, or when the log is restarted or truncated. None where the
+        file cannot be read."""
+        try:
+            found: int = value(self._watching(), _COMMITS)
+        except apsw.Error:  # the file was written to without SQLite
+            return None
+        return found
 
     def _header(self) -> bytes:
         # SQLite holds its locks on the file and the -shm index, not on this one, so that closing it releases none
@@ -259,13 +309,3 @@ class Identity:
                 return log.read(_WAL_HEADER)
         except OSError:
             return b""
-
-
-def _version(connection: apsw.Connection) -> int | None:
-    """A number that changes when other connections commit, or when the log is restarted or truncated. None where the
-    file cannot be read."""
-    try:
-        found: int = value(connection, "PRAGMA data_version")
-    except apsw.Error:  # the file was written to without SQLite
-        return None
-    return found

@@ -56,8 +56,10 @@ class ReadPoint:
         Inside `ReadModel.reading` it always is. Raises RuntimeError inside a write transaction.
         """
         with committed_read(self._database) as connection:
-            # Nothing of these kinds changed up to `_until`. A read that sees less is compared from the last change
-            # that it sees, but never from before `_sequence`.
+            latest = changes.latest(connection)
+            if self._sequence <= latest <= self._until:  # nothing of these kinds changed up to `_until`
+                yield connection, True
+                return
             # None if the log no longer reaches back: then nothing is known about the changes since.
-            log = changes.since(connection, min(self._until, max(self._sequence, changes.latest(connection))))
+            log = changes.since(connection, self._until if latest > self._until else self._sequence)
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])

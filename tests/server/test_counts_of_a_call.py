@@ -1,0 +1,103 @@
+"""What one uncached tool call asks of files, of the store and of the interpreter, counted: never how long it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import anyio
+import apsw
+from mcp import Client
+
+from speckit_memory.config.files.watching import WatchedFiles
+from speckit_memory.memory.store.file.guarding.identity import Identity
+from tests.server.doors import connected
+
+QUERY = "scores of lexical and dense channels"
+WORKERS = "AnyIO"
+"""How the threads that answer calls are named; what others do meanwhile is not of the call."""
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Counts what the threads of calls do inside the block."""
+    counts: Counter[str] = Counter()
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*arguments: Any, **named: Any) -> Any:
+            counts[name] += threading.current_thread().name.startswith(WORKERS)
+            return function(*arguments, **named)
+
+        return count
+
+    def traced(_cursor: apsw.Cursor, statement: str, _bindings: Any) -> bool:
+        counts["statements"] += threading.current_thread().name.startswith(WORKERS)
+        return True
+
+    with ExitStack() as patched:
+        for owner, name, what in (
+            (WatchedFiles, "changed", "looks at files"),
+            (Identity, "require", "identities"),
+            (os, "stat", "stats"),
+            (os, "lstat", "stats"),
+        ):
+            patched.enter_context(patch.object(owner, name, counting(what, getattr(owner, name))))
+        replace = counting("copies", dataclasses.replace)
+        for module in tuple(sys.modules.values()):
+            if getattr(module, "replace", None) is dataclasses.replace:
+                patched.enter_context(patch.object(module, "replace", replace))
+        for connection in _connections():
+            connection.exec_trace = traced
+            patched.callback(setattr, connection, "exec_trace", None)
+        yield counts
+
+
+def _connections() -> list[apsw.Connection]:
+    return list(apsw.connections())
+
+
+def counts_of(root: Path, *calls: dict[str, Any]) -> Counter[str]:
+    """The counts of the last of these searches, the others being made before."""
+
+    async def asked(client: Client, **arguments: Any) -> dict[str, Any]:
+        answer: Any = (await client.call_tool("memory_search", arguments)).structured_content
+        assert answer is not None and "error" not in answer
+        return answer
+
+    async def session() -> Counter[str]:
+        async with connected(root) as client:
+            words = QUERY.split()
+            for number in range(1, len(words)):  # the first are answered from the file
+                await asked(client, query=" ".join(words[number:] + words[:number]))
+            *before, last = calls
+            for arguments in before:
+                await asked(client, **arguments)
+            with counted() as counts:
+                answer = await asked(client, **last)
+            assert answer["meta"]["cache_hit"] == bool(before)
+            return counts
+
+    return anyio.run(session)
+
+
+def test_a_search_that_is_not_cached_asks_once_for_each_state(workspace: Path) -> None:
+    counts = counts_of(workspace, {"query": QUERY})
+    assert counts["looks at files"] == 1
+    assert counts["identities"] == 2  # as it begins and as it ends
+    assert counts["stats"] <= 6  # three files, the store's path, its identity twice
+    assert counts["statements"] <= 12
+    assert counts["copies"] <= 60
+
+
+def test_a_cached_answer_asks_for_the_state_alone(workspace: Path) -> None:
+    counts = counts_of(workspace, {"query": QUERY}, {"query": QUERY})
+    assert (counts["looks at files"], counts["identities"], counts["stats"]) == (1, 1, 5)
+    assert counts["statements"] <= 2
