@@ -32,7 +32,7 @@ from speckit_memory.pipeline.roles.contracts import (
     Signal,
     Understander,
 )
-from speckit_memory.pipeline.roles.registry import Registry
+from speckit_memory.pipeline.roles.registry import Registry, installed_extensions
 from speckit_memory.signals.causal import Causal
 from speckit_memory.signals.centrality import Centrality
 from speckit_memory.signals.coactivation import Coactivation
@@ -213,16 +213,16 @@ def registry_of(extensions: ExtensionSettings) -> Registry:
         registry.admit(role, component, proven=True)
     if extensions.mode == "trusted":
         registry.add_entry_points()
-    elif extensions.mode == "isolated":
-        # imported here: without isolation start-up stays fast
+    elif extensions.mode == "none":
+        registry.leave_out()
+    elif installed_extensions():
+        # imported here: without extensions start-up stays fast
         from speckit_memory.pipeline.isolation.extensions import IsolatedExtensions
         from speckit_memory.pipeline.isolation.host import Host
 
         host = Host(extensions.memory_mb)
         _hosts.append(host)
         registry.add_elsewhere(IsolatedExtensions(host))
-    else:
-        registry.leave_out()
     return registry.freeze()
 
 

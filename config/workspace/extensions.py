@@ -22,7 +22,7 @@ from speckit_memory.errors import SpeckitError, refused
 class ExtensionSettings:
     """Where extensions run, and the address space in megabytes of their separate process; 0 means no limit."""
 
-    mode: Mode = "trusted"
+    mode: Mode = "isolated"
     memory_mb: int = MEMORY_MB
 
 
@@ -45,7 +45,7 @@ def _read_settings(config: Settings) -> ExtensionSettings:
     memory = config.environ.get(EXTENSIONS_MEMORY_VARIABLE, "").strip()
     memory_in_file = MEMORY_MB if in_file.extensions_memory_mb is None else in_file.extensions_memory_mb
     return ExtensionSettings(
-        mode=_mode(written) if written else in_file.extensions or "trusted",
+        mode=_mode(written) if written else in_file.extensions or "isolated",
         memory_mb=_megabytes(memory) if memory else memory_in_file,
     )
 

@@ -20,7 +20,7 @@ from speckit_memory.pipeline.guards.plan_checks import check_asked, check_plan
 from speckit_memory.pipeline.model.columns import Fused, Grouped, Hits, Pool, Reranking, Rescored, Selected
 from speckit_memory.pipeline.model.describing import shape_of
 from speckit_memory.pipeline.model.errors import ContractError, InvalidComponentOutput
-from speckit_memory.pipeline.model.field_checks import LARGEST, absent, array, number, texts
+from speckit_memory.pipeline.model.field_checks import LARGEST, absence, absent, array, number, texts
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Attributes, Column, Ids, Scope, Unavailable
@@ -119,7 +119,7 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
     """
     try:
         if isinstance(answer, Unavailable):
-            return absent(answer)
+            return absence(answer)
         few = isinstance(answer, np.ndarray) and answer.ndim == 1 and len(answer) <= scope.size
         memories = array(answer, np.int64, answer.shape if few else (scope.size,), "memories")  # type: ignore[attr-defined]
     except InvalidComponentOutput as unfit:
@@ -134,7 +134,7 @@ def check_memories(answer: object, scope: Scope, attributes: Attributes, step: s
 def check_column(answer: object, rows: int, step: str) -> Column | Unavailable:
     """Raises ContractError unless the column is finite and has one number per row."""
     try:
-        return absent(answer) if isinstance(answer, Unavailable) else _numbers(answer, (rows,), "finite numbers")
+        return absence(answer) if isinstance(answer, Unavailable) else _numbers(answer, (rows,), "finite numbers")
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
 
@@ -174,7 +174,7 @@ def _fused(answer: object, rows: int) -> Fused:
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
-    """Raises ContractError unless the answer fits the pool, its scores fit the scale, and its workings give the scores.
+    """Raises ContractError unless the answer fits the pool and its scores fit the scale.
 
     Args:
         answer: The result of the reranker, or Unavailable.
@@ -191,8 +191,6 @@ def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Rera
         _check_bounds(reranking.scores.min(), reranking.scores.max(), scale, step)
     if isinstance(reranking, Grouped):
         _check_groups(reranking, pool, step)
-    if isinstance(reranking, Rescored | Grouped):
-        _check_workings(reranking, pool, step)
     return reranking
 
 
@@ -223,26 +221,6 @@ def _workings(found: object, rows: int) -> Workings | None:
             f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN"
         )
     return replace(found, parts=numbers)
-
-
-def _check_workings(answer: Rescored | Grouped, pool: Pool, step: str) -> None:
-    """Checks that the workings of a step reproduce its scores to the last bit."""
-    if answer.workings is None:
-        return
-    told = np.arange(len(pool))
-    if isinstance(answer, Grouped):
-        # return_index gives the first row of each group, the one that remains in the pool.
-        told = np.unique(answer.groups, return_index=True)[1]  # the rows that remain
-    try:
-        given = answer.workings.take(told).scores(pool.score[told])
-    except ValueError as error:
-        raise ContractError(step, f"returned workings that cannot be read: {error}") from None
-    # Bitwise equality, no tolerance: both sides compute the same formula in float64. NaN never equals, so it is
-    # wrong.
-    wrong = given != answer.scores[told]
-    if wrong.any():
-        rows = _some(pool.ids[told][wrong].tolist())
-        raise ContractError(step, f"returned workings that give other scores than its own ({rows})")
 
 
 def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:

@@ -49,7 +49,7 @@ def check_notes(answer: object, pool: Pool, anchors: tuple[str, ...], step: str)
         mapping(answer.by_id, "notes by id", MOST_VALUES)
         if answer.overall or type(answer.overall) is not dict:
             _Counter(channels, "the notes about the whole").remark(answer.overall, *MOST_OF_WHOLE)
-            check_whole_names(answer.overall)
+            check_whole_names(dict(answer.overall))
         row_of(answer.warnings, lambda said: text(said, "one of the warnings", MOST_WARNED), "warnings", MOST_WARNINGS)
         if answer.keep is not None:
             array(answer.keep, np.bool_, pool.ids.shape, "mask")
@@ -77,8 +77,8 @@ def _check_rows(by_id: Any, pool: Pool, channels: frozenset[str], anchors: tuple
     names = set().union(*remarks)
     check_row_names({name: [remark[name] for remark in remarks if name in remark] for name in names})
     if "sections" in names:
-        found = {section["anchor"] for remark in remarks for section in remark.get("sections", ())}
-        if not found <= set(anchors):
+        anchored = {section["anchor"] for remark in remarks for section in remark.get("sections", ())}
+        if not anchored <= set(anchors):
             raise InvalidComponentOutput("returned sections that the query does not request")
 
 

@@ -27,9 +27,14 @@ def absent(answer: object, *accepted: type[Any]) -> Unavailable | None:
     if type(answer) in accepted:
         return None
     if type(answer) is Unavailable:
-        return Unavailable(displayable(text(answer.reason, "the reason of Unavailable", 10**9)))
+        return absence(answer)
     names = ", ".join(kind.__name__ for kind in accepted)
     raise InvalidComponentOutput(f"returned {shape_of(answer)}; accepted: {names} or Unavailable")
+
+
+def absence(answer: Unavailable) -> Unavailable:
+    """An absence with its reason, shortened if it is long."""
+    return Unavailable(displayable(text(answer.reason, "the reason of Unavailable", 10**9)))
 
 
 def array(found: Any, dtype: type[Any], shape: tuple[int, ...], what: str) -> NDArray[Any]:

@@ -74,7 +74,7 @@ def _check_about(about: About) -> None:
     if about.gives is not None:
         _scale(about.gives)
     weighs = about.weighs_intent
-    if weighs is not None and not (isinstance(weighs, str) and weighs in get_args(IntentWeighing)):
+    if not (weighs is None or str(weighs) in get_args(IntentWeighing)):
         raise InvalidComponentOutput(
             f"returned {shape_of(weighs)} as 'weighs_intent'; accepted: {', '.join(get_args(IntentWeighing))}"
         )

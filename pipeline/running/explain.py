@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from speckit_memory.pipeline.model.columns import Pool
+import numpy as np
+
+from speckit_memory.pipeline.model.columns import Pool, StepScore
+from speckit_memory.pipeline.model.formulas import BEFORE, parse_formula
+from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.model.workings import Workings
 
 
@@ -35,10 +39,25 @@ def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
     before: float | None = None
     for step in pool.steps:
         after = float(step.after[row])
-        if step.formulas:
-            formula, parts = Workings(step.formulas, step.names, step.parts).of_row(row)
+        if step.formulas and before is not None:
+            explained.append(_derived(step, row, before, after))
         else:
-            formula, parts = "", dict(zip(step.names, step.parts[row].tolist(), strict=True))
-        explained.append(StepExplanation(step.step, step.kind, str(step.scale), parts, before, after, formula))
+            parts = dict(zip(step.names, step.parts[row].tolist(), strict=True))
+            explained.append(StepExplanation(step.step, step.kind, str(step.scale), parts, before, after))
         before = after
     return tuple(explained)
+
+
+def _derived(step: StepScore, row: int, before: float, after: float) -> StepExplanation:
+    """The formula that gives the score of a row; if the step has named another one, the score alone."""
+    try:
+        formula, parts = Workings(step.formulas, step.names, step.parts).of_row(row)
+        numbers = {name: np.float64(part) for name, part in (parts | {BEFORE: before}).items()}
+        value = parse_formula(formula).value(numbers)
+    except (KeyError, ValueError):  # it names no part, it cannot be read, or none applies
+        formula, parts, value = "", {}, np.nan
+    if step.scale is Scale.UNIT:
+        value = np.clip(value, 0.0, 1.0)
+    if value != after:
+        return StepExplanation(step.step, "replace", str(step.scale), {step.step: after}, before, after)
+    return StepExplanation(step.step, step.kind, str(step.scale), parts, before, after, formula)

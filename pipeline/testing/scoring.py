@@ -89,6 +89,7 @@ def reranker_invents_no_memory_repeats_itself_and_changes_some_pool(trial: Trial
                 found, wanted = f"{answer.scores.dtype}{list(answer.scores.shape)}", f"float64[{len(before)}]"
                 trial.must(found == wanted, f"returned scores {found}; accepted: {wanted}")
                 trial.must(np.isfinite(answer.scores).all(), "returned scores that are not finite numbers")
+                trial.must(_told(before, answer), "returned workings that give other scores than its own")
             after, again = (_reranked(trial, before, one) for one in (answer, component.rerank(asked, before, store)))
             invented = set(after.candidates.parents.tolist()) - set(before.candidates.parents.tolist())
             trial.must(not invented, f"invented the memories {sorted(invented)}")
@@ -96,6 +97,16 @@ def reranker_invents_no_memory_repeats_itself_and_changes_some_pool(trial: Trial
             trial.must(repeats, f"gave another answer to {asked.text!r} the second time")
             changed |= not (np.array_equal(before.ids, after.ids) and np.array_equal(before.score, after.score))
     trial.must(changed, "changed none of the pools")
+
+
+def _told(before: Pool, answer: Rescored | Grouped) -> bool:
+    """Whether the workings give exactly the scores; of a group, that of its first row, which remains."""
+    if answer.workings is None:
+        return True
+    rows = np.arange(len(before))
+    if isinstance(answer, Grouped):
+        rows = np.unique(answer.groups, return_index=True)[1]
+    return np.array_equal(answer.workings.take(rows).scores(before.score[rows]), answer.scores[rows])
 
 
 def _reranked(trial: Trial, before: Pool, answer: Any) -> Pool:

@@ -34,9 +34,9 @@ CONFIG = """\
 # Milliseconds after which a search skips optional steps.
 # deadline_ms: 2000
 
-# Where components of installed extensions run: "trusted" in the server's process, "isolated" in a separate process
-# with the memory limit below, "none" not at all. docs/extending.md explains the choice.
-# extensions: trusted
+# Where components of installed extensions run: "isolated" in a separate process with the memory limit below,
+# "trusted" in the server's process, "none" not at all. docs/extending.md explains the choice.
+# extensions: isolated
 # extensions_memory_mb: 2048
 
 # How documents are saved; docs/saving.md explains each setting.

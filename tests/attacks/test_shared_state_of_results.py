@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from frame.observed import ASKED, CLEAN, NOW, observed, plain, through
-from frame.vandal import swap, vandalise
+from frame.vandal import vandalise
 from storing.project import QUESTIONS, living
 from tally import Tally
 
@@ -44,7 +44,6 @@ def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: 
     known = observed(asked(behind, place))
     for part in parts(asked(behind, place)):
         tally.tried(vandalise(part))
-    tally.tried(sum(map(swap, parts(asked(behind, place)))))
 
     assert observed(asked(behind, place)) == known
 
@@ -59,7 +58,6 @@ def test_what_a_search_wanted_is_out_of_reach_of_its_answer(tally: Tally, memory
 
             known = observed(wanted())
             tally.tried(sum(map(vandalise, parts(wanted()))))
-            tally.tried(sum(map(swap, parts(wanted()))))
 
             assert observed(wanted()) == known
 
@@ -82,21 +80,3 @@ def test_explanations_plans_and_reports_belong_to_who_asked(tally: Tally, memory
     for each in said():
         tally.tried(1 + vandalise(each))
     assert [plain(each) for each in said()] == known
-
-
-def test_the_store_that_a_reader_is_handed_cannot_be_turned_against_searches(tally: Tally, memory: Memory) -> None:
-    behind = through(memory, CLEAN["catalogue"])
-    known = observed(asked(behind, 3))
-    store = memory.session.view()
-    tally.tried(swap(store))
-    for name in ("attributes", "lexicon", "vectors", "graph", "tokens", "passages"):
-        with pytest.raises(AttributeError):
-            setattr(store, name, None)
-        with pytest.raises(AttributeError):
-            object.__setattr__(store, name, None)
-        tally.tried(2)
-    # underscored names are out of bounds, and what is done by them ends with the view all the same
-    object.__setattr__(store, "_store", None)
-    tally.tried()
-    assert observed(asked(behind, 3)) == known
-    assert memory.session.view().attributes.count

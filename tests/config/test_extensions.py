@@ -17,7 +17,7 @@ def said(root: Path, text: str) -> Path:
 
 
 def test_the_environment_goes_before_the_file_and_the_file_before_the_default(tmp_path: Path) -> None:
-    assert extensions_in_force({}, tmp_path) == ExtensionSettings("trusted", 2048)
+    assert extensions_in_force({}, tmp_path) == ExtensionSettings("isolated", 2048)
     said(tmp_path, "extensions: isolated\nextensions_memory_mb: 4096\n")
     assert extensions_in_force({}, tmp_path) == ExtensionSettings("isolated", 4096)
     environ = {"SPECKIT_ROOT": str(tmp_path), "SPECKIT_EXTENSIONS": " None ", "SPECKIT_EXTENSIONS_MEMORY_MB": "0"}
@@ -25,7 +25,7 @@ def test_the_environment_goes_before_the_file_and_the_file_before_the_default(tm
     empty = {"SPECKIT_EXTENSIONS": "", "SPECKIT_EXTENSIONS_MEMORY_MB": " "}
     assert extensions_in_force(empty, tmp_path) == ExtensionSettings("isolated", 4096)
     said(tmp_path, "extensions: null\nextensions_memory_mb: 0\n")
-    assert extensions_in_force({}, tmp_path) == ExtensionSettings("trusted", 0)
+    assert extensions_in_force({}, tmp_path) == ExtensionSettings("isolated", 0)
 
 
 def test_a_store_elsewhere_is_no_way_around_the_workspace(tmp_path: Path) -> None:

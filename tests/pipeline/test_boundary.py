@@ -20,6 +20,7 @@ from speckit_memory.pipeline.model.workings import Workings
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.roles.contracts import Role
+from speckit_memory.pipeline.running.explain import explain
 from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 pytestmark = pytest.mark.requirement("P9")
@@ -193,9 +194,6 @@ RERANKINGS: dict[str, Callable[[Query, Pool, Store], Any]] = {
     "returned scores from 0 to 5": rescored(lambda pool: pool.score * 5),
     "returned int64[": lambda _, pool, __: Selected(np.arange(len(pool))),  # type: ignore[arg-type]
     "returned list as mask": lambda _, pool, __: Selected([True]),  # type: ignore[arg-type]
-    "workings that give other scores than its own": explained("before + lift", lift=1e-9),
-    "workings that cannot be read: no part is called 'lift'": explained("before + lift"),
-    "workings that cannot be read: the formula 'before.real'": explained("before.real"),
     "workings with numbers of more than 1e+30": explained("before", lift=np.inf),
     "returned dict as workings": lambda _, pool, __: Rescored(pool.score, {}),  # type: ignore[arg-type]
     "as parts of workings; accepted: float64[": lambda _, pool, __: Rescored(
@@ -239,3 +237,21 @@ def test_groups_are_the_memories_and_have_one_score(reason: str, memory: Memory,
     pipeline = attacked(tmp_path, Role.RERANKER, hostile, PASSAGES, first=True)
 
     assert reason in refused(pipeline, memory, "how is the quokka cache measured")
+
+
+TOLD = {
+    "gives other scores than its own": explained("before + lift", lift=-1e-9),
+    "names no part": explained("before + lift"),
+    "cannot be read": explained("before.real"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_formula_that_does_not_give_the_score_is_not_shown_as_its_derivation(
+    name: str, memory: Memory, tmp_path: Path
+) -> None:
+    pool = run(attacked(tmp_path, Role.RERANKER, component(Role.RERANKER, TOLD[name])), memory).pool
+
+    told = next(step for step in explain(pool, 0) if step.step == "hostile")
+
+    assert (told.kind, told.formula, told.parts) == ("replace", "", {"hostile": told.after})

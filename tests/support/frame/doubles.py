@@ -30,6 +30,9 @@ class Attributes:
     def number(self, name: str, ids: Ids) -> Column:
         return np.full(len(ids), np.nan)
 
+    label = neighbours = of_tier = oldest_first = in_folder = number
+    count = 0
+
 
 class Everything:
     def admits(self, ids: Ids) -> NDArray[np.bool_]:
@@ -48,8 +51,10 @@ class Lexicon:
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.lower().split())
 
-    def index(self, field: str, level: str) -> SimpleNamespace:
+    def index(self, field: str, level: str = "memory") -> SimpleNamespace:
         return SimpleNamespace(holders=lambda term: 0)
+
+    bags = words = near = index
 
 
 class SmallStore:
