@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from storing.indexes import index_in_memory
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.reading import traversal
 from speckit_memory.pipeline.ports import Postings
-from tests.support.storing.indexes import index_in_memory
 
 DECISIONS = Path(__file__).parents[2] / "docs" / "decisions"
 QUESTION = "why are memory mapping and late interaction left out of the pipeline"
