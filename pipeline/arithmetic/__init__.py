@@ -100,7 +100,8 @@ def leading(scores: Column, limit: int) -> NDArray[np.intp]:
     # element `cut` is the lowest of the `limit` highest scores; a partition takes O(n)
     parted = scores.copy()
     parted.partition(cut)
-    return (scores >= parted[cut]).nonzero()[0]
+    rows: NDArray[np.intp] = (scores >= parted[cut]).nonzero()[0]
+    return rows
 
 
 def distinct(ids: NDArray[D]) -> NDArray[D]:

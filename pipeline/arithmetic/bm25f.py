@@ -244,9 +244,13 @@ class Bm25F:
         rows, fields = self._occurrences.of(term, asked)
         if not fields:
             return rows, np.empty(0)
-        frequency: Column = np.zeros(len(rows))
-        for at, places, of_field in fields:
-            frequency[places] += self._weights[at] * of_field
+        frequency: Column
+        if len(fields) == 1:
+            frequency = self._weights[fields[0][0]] * fields[0][2]
+        else:
+            frequency = np.zeros(len(rows))
+            for at, places, of_field in fields:
+                frequency[places] += self._weights[at] * of_field
         # in place: for a common word of a large store each new array would touch fresh pages
         below = self._norm.take(rows)
         below += frequency

@@ -61,6 +61,7 @@ class MergeTable:
         self._arrays = tuple(arrays)
         self._characters, self._numbers, self._pairs, self._ranks, self._merged, self._bytes = self._arrays
         self._known: dict[str, tuple[int, ...]] = {}
+        self._last: tuple[str, Tokens] = ("", np.empty(0, np.uint16))  # replaced as one tuple
         self._asked: dict[int, int] = {}  # ranks: words consist of the same few thousand pairs
 
     @classmethod
@@ -129,6 +130,9 @@ class MergeTable:
 
     def cut(self, text: str) -> Tokens | None:
         """Return the library's token ids of a text, in text order; None for a text that the library must tokenise."""
+        last, tokens = self._last
+        if text == last:  # the steps of a search ask for the tokens of the same text
+            return tokens.copy()
         # Texts that the table does not cover: long ones, and those with added tokens.
         if len(text) > LONGEST_TEXT or any(added in text for added in self._added):
             return None
@@ -140,7 +144,9 @@ class MergeTable:
             numbers = [number for piece in pieces for number in self._known.get(piece) or self._piece(piece)]
         except UnicodeEncodeError:  # a lone surrogate, which the library does not accept either
             return None
-        return np.array(numbers, np.uint16)
+        tokens = np.array(numbers, np.uint16)
+        self._last = text, tokens.copy()
+        return tokens
 
     def _piece(self, piece: str) -> tuple[int, ...]:
         numbers: list[int] = []

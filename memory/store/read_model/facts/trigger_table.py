@@ -38,9 +38,9 @@ class TriggerTable:
             end = float(self._ends[row])
             yield TriggerRow(int(self._memories[row]), float(self._weights[row]), None if isnan(end) else end)
 
-    def beginning(self, start: str) -> Iterator[str]:
+    def beginning(self, start: str) -> list[str]:
         """The phrases that begin with this word or symbol: see `trigger_index.start_of`."""
-        return map(self._phrases.terms.name, self._starts.of(start))
+        return self._phrases.terms.names(self._starts.of(start))
 
 
 class _Lists:
