@@ -72,7 +72,7 @@ def of_store(connection: Connection, key: str) -> ExportedText:
     [(memory, title, tier, kind, form, weight, made, mtime, body, extra, titled)] = rows(
         connection,
         "SELECT id, title, tier, context_type, memory_type, importance_weight, created_at, mtime_ns, body, extra, "
-        "title_tokens <> '' FROM memories JOIN texts ON memory_id = id WHERE key = ?",
+        "title_tokens <> '' FROM memories JOIN texts ON memory_id = id JOIN bodies USING (memory_id) WHERE key = ?",
         (key,),
     )
     tier = judgements.declared_tier(connection, memory) or tier

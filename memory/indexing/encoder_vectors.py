@@ -75,8 +75,8 @@ def _texts(connection: Connection, found: Sequence[WaitingText]) -> dict[int, st
     memories = rows(
         connection,
         # A title equal to the key was not written by anyone, so it is left out of the text.
-        "SELECT m.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, substr(t.body, 1, ?2) FROM memories m "
-        "JOIN texts t ON t.memory_id = m.id WHERE m.id IN (SELECT value FROM carray(?1))",
+        "SELECT m.id, CASE m.title WHEN m.key THEN '' ELSE m.title END, substr(b.body, 1, ?2) FROM memories m "
+        "JOIN bodies b ON b.memory_id = m.id WHERE m.id IN (SELECT value FROM carray(?1))",
         (integers([text.id for text in found if text.id == text.memory]), READ_CHARACTERS),
     )
     return passages | {memory: embedding_text(title, "", body, 1) for memory, title, body in memories}

@@ -86,7 +86,7 @@ def test_every_door_answers_on_a_damaged_store_or_says_with_a_code_what_is_wrong
         ("dropped_texts", "texts"),
         ("dropped_changes", "changes"),
         ("dropped_memory_fts", "memory_fts"),
-        ("texts.body_invalid_utf8", "is not UTF-8 text"),
+        ("texts.rest_invalid_utf8", "is not UTF-8 text"),
         ("fts_data_random", "memory_fts"),
         ("surface_data_random", "surface_fts"),
         ("surface_structure_huge", "surface_fts"),

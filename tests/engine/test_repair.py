@@ -13,6 +13,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.engine.api.checkpoints import CheckpointService
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables.words import fulltext, stale_words
 
 FILES = 40
@@ -29,10 +30,10 @@ def memory(tmp_path: Path) -> Any:
             for row in (7, 31):
                 fields = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
                 [(title, triggers, at)] = rows(txn.connection, fields, (row,))
-                [(body,)] = rows(txn.connection, "SELECT tokens FROM chunks WHERE memory_id = ?", (row,))
+                [body] = loading.tokens_of(txn.connection, row)
                 assert "zebra" in body
                 fulltext.delete(txn, row)
-                fulltext.insert(txn, row, title, triggers, at, body.replace("zebra", "quagga").encode())
+                fulltext.insert(txn, row, title, triggers, at, body.replace("zebra", "quagga"))
         yield memory
 
 

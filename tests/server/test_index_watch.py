@@ -165,7 +165,7 @@ def test_a_checkout_of_a_thousand_files_is_few_runs_and_every_memory_stays_what_
             (docs / name).write_text(text.replace("old", state))
 
     def holding(state: str) -> int:
-        [(count,)] = stored(tmp_path, f"SELECT count(*) FROM texts WHERE body LIKE '%The {state} state of part%'")
+        [(count,)] = stored(tmp_path, f"SELECT count(*) FROM bodies WHERE body LIKE '%The {state} state of part%'")
         assert isinstance(count, int)
         return count
 
@@ -207,7 +207,7 @@ def test_what_an_editor_puts_in_the_place_of_a_file_is_an_update_of_it(
         beside = file.with_name(f".{file.name}.{number}.tmp")
         beside.write_text(f"# First\n\nThe first note, saved {number} times.\n")
         beside.replace(file)
-    wait_for(lambda: stored(tmp_path, "SELECT 1 FROM texts WHERE body LIKE '%saved 19 times%'") == [(1,)])
+    wait_for(lambda: stored(tmp_path, "SELECT 1 FROM bodies WHERE body LIKE '%saved 19 times%'") == [(1,)])
     wait_for(lambda: any(report["updated"] for report in reports(out)[begun:]))
     told = reports(out)[begun:]
     assert len(told) < 20, "twenty saves of a moment are not twenty runs"

@@ -11,6 +11,7 @@ import pytest
 from storing.contents import contents
 
 from speckit_memory.memory.store.file.opening import vector_extension
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from tests.server.doors import call
 from tests.server.test_checkpoints import answers, state
 from tests.server.test_mcp_stdio import calls
@@ -41,16 +42,15 @@ DAMAGES = {
     "words of nobody": "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (900, 'a', '', '', 'ranks')",
     "words of another memory": "DELETE FROM memory_fts WHERE rowid IN (2, 6); "
     "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT 8 - memory_id, title_tokens, trigger_tokens, "
-    "path_tokens, (SELECT tokens FROM chunks c WHERE c.memory_id = t.memory_id) FROM texts t WHERE memory_id IN (2, 6)",
+    "path_tokens, unpacked(tokens) FROM texts WHERE memory_id IN (2, 6)",
     "words of a text of the same length": "DELETE FROM memory_fts WHERE rowid = 2; "
     "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT memory_id, title_tokens, trigger_tokens, "
-    "path_tokens, (SELECT replace(tokens, 'lexic', 'sparse') FROM chunks c WHERE c.memory_id = t.memory_id) "
-    "FROM texts t WHERE memory_id = 2",
+    "path_tokens, replace(unpacked(tokens), 'lexic', 'sparse') FROM texts WHERE memory_id = 2",
     "words as written lost": "DELETE FROM surface_fts WHERE rowid = 2",
     "words as written of nobody": "INSERT INTO surface_fts (rowid, title, body) VALUES (900, 'a', 'ranks')",
     "words as written of another memory": "DELETE FROM surface_fts WHERE rowid IN (2, 6); "
-    "INSERT INTO surface_fts (rowid, title, body) SELECT 8 - m.id, m.title, t.body "
-    "FROM memories m JOIN texts t ON t.memory_id = m.id WHERE m.id IN (2, 6)",
+    "INSERT INTO surface_fts (rowid, title, body) SELECT 8 - m.id, m.title, b.body "
+    "FROM memories m JOIN bodies b ON b.memory_id = m.id WHERE m.id IN (2, 6)",
     "counts lost": "DELETE FROM token_counts WHERE memory_id < 3",
     "counts wrong": "UPDATE token_counts SET title = title + 1",
     "counts of another kind": OF_ANOTHER_KIND,
@@ -76,6 +76,7 @@ def damage(file: Path, statements: str) -> None:
     with closing(apsw.Connection(str(file))) as connection:
         connection.enable_load_extension(True)
         connection.load_extension(vector_extension())
+        connection.create_scalar_function("unpacked", lambda tokens: " ".join(unpack_tokens(tokens)), 1)
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(statements)
 

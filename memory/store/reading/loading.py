@@ -7,13 +7,16 @@ inside one `Database.snapshot_read`, so that all rows come from one snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Vectors
@@ -31,9 +34,17 @@ def load_chunks(
 
     The tokens of a memory's body are the tokens of its chunks in this order.
     """
-    return _select(
-        connection, "SELECT id, memory_id, ordinal, tokens FROM chunks", "memory_id", ids, "memory_id, ordinal"
-    )
+    # In this order a covering index serves the query of the chunks, and their texts stay unread.
+    chunks = _select(connection, "SELECT id, memory_id, ordinal FROM chunks", "memory_id", ids, "memory_id, ordinal")
+    for memory, of_memory in groupby(chunks, itemgetter(1)):
+        tokens = tokens_of(connection, memory)
+        for chunk, _, ordinal in of_memory:
+            yield chunk, memory, ordinal, tokens[ordinal] if ordinal < len(tokens) else ""
+
+
+def tokens_of(connection: apsw.Connection, memory: int) -> list[str]:
+    """The tokens of each passage of a memory, joined by blanks; empty for an unknown one."""
+    return unpack_tokens(value(connection, "SELECT tokens FROM texts WHERE memory_id = ?", (memory,)) or b"")
 
 
 def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:

@@ -17,7 +17,7 @@ _LINKED = (
     f"AND evidence NOT GLOB '{MENTION}*' ORDER BY target_id"
 )
 _KEYS = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?)) ORDER BY id"
-_BODY = "SELECT memory_id, body FROM texts WHERE memory_id IN (SELECT value FROM carray(?))"
+_BODY = "SELECT memory_id, body FROM bodies WHERE memory_id IN (SELECT value FROM carray(?))"
 
 
 def written_since(connection: apsw.Connection, change: int, most: int) -> list[int]:

@@ -270,7 +270,7 @@ def used_since(connection: apsw.Connection, since: float) -> list[int]:
 
 def body(connection: apsw.Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
-    text: str | None = value(connection, "SELECT body FROM texts WHERE memory_id = ?", (memory_id,))
+    text: str | None = value(connection, "SELECT body FROM bodies WHERE memory_id = ?", (memory_id,))
     if text is None:
         raise MissingMemoryError(memory_id)
     return text

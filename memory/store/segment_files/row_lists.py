@@ -37,7 +37,10 @@ class RowLists:
         """The rows of a term, of which there are `count`; a new array."""
         gaps = self._gaps[self._starts[term] : self._starts[term + 1]]
         rows: Rows = np.add.accumulate(gaps, dtype=np.int32)
-        return rows if len(rows) == count else rows[gaps != ESCAPE]
+        if len(rows) == count:
+            return rows
+        found: Rows = rows[gaps != ESCAPE]
+        return found
 
     def all(self, counts: Counts) -> Rows:
         """The rows of all terms, one term after the other; `counts` are the rows of each term."""

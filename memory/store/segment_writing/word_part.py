@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
 import numpy as np
 
 from speckit_memory.memory.store.read_model.words.term_index import table_of_rows
+from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.segment_files.container import Writer
 from speckit_memory.memory.store.segment_writing.runs import Runs
 from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.pipeline.ports import Ids
 
 _FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts ORDER BY memory_id"
-# in the order of the unique index (memory_id, ordinal): no sort
-_BODIES = "SELECT memory_id, tokens FROM chunks ORDER BY memory_id, ordinal"
+_CHUNKS = "SELECT memory_id, ordinal FROM chunks ORDER BY id"
 
 
 def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
@@ -34,7 +36,8 @@ def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
 def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
     """Write the memory-level index of bodies."""
     whole = Runs(spill)
-    for held in _aligned(_memories(connection), connection.execute(_BODIES)):
+    bodies = ((memory, tokens) for _, memory, _, tokens in loading.load_chunks(connection))
+    for held in _aligned(_memories(connection), bodies):
         whole.add(_tokens([text for (text,) in held]))
     _write_index(writer, "body.memory", whole)
 
@@ -43,8 +46,11 @@ def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) ->
     """Write the table of rows by chunk id, and the chunk-level index."""
     writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
     passages = Runs(spill, ordered=True)
-    for (text,) in connection.execute("SELECT tokens FROM chunks ORDER BY id"):
-        passages.add(_tokens([text]))
+    # the passages of a memory have consecutive ids
+    for memory, chunks in groupby(connection.execute(_CHUNKS), itemgetter(0)):
+        tokens = loading.tokens_of(connection, memory)
+        for _, ordinal in chunks:
+            passages.add(_tokens(tokens[ordinal : ordinal + 1]))
     _write_index(writer, "body.chunk", passages)
 
 

@@ -15,6 +15,7 @@ from speckit_memory.memory.store.file.checking.consistency import is_unit
 from speckit_memory.memory.store.file.checking.spaces_check import MISFITS, of_another_model
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, table_exists, value
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
@@ -93,9 +94,12 @@ def _draw_ids(txn: Transaction) -> int:
 def _count_tokens(txn: Transaction) -> int:
     """Recomputes missing and wrong token counts."""
     connection, mended = txn.connection, 0
-    for memory_id, *texts in rows(connection, "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM texts"):
-        passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,))
-        counted = [token_counts.count_tokens(text) for text in (*texts, *(text for (text,) in passages))]
+    every = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens, tokens FROM texts"
+    for memory_id, *texts, tokens in rows(connection, every):
+        try:
+            counted = [token_counts.count_tokens(text) for text in (*texts, *unpack_tokens(tokens))]
+        except ValueError:  # they cannot be read, and are not guessed
+            continue
         before = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
         connection.execute("DELETE FROM token_counts WHERE memory_id = ?", (memory_id,))
         token_counts.insert(txn, memory_id, counted)

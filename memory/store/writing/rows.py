@@ -13,6 +13,7 @@ import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.schema.packing import pack_tokens, split_body
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_counts, token_sets
@@ -74,25 +75,24 @@ def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: 
         now: The time of creation of triggers, in epoch seconds.
     """
     connection = txn.connection
+    leads: list[str | None] = []
     for each in placed:
         document = each.document
+        of_passages, rest = split_body(document.body, [chunk.text for chunk in document.chunks])
+        leads += of_passages
         title, triggers, path = _fields(document)
-        body = bytearray()
-        counted = [token_counts.count_tokens(text) for text in (title, triggers, path)]
-        for chunk in document.chunks:
-            text = join_tokens(chunk.tokens)
-            counted.append(token_counts.count_tokens(text))
-            body += text.encode() + b" "
+        passages = [join_tokens(chunk.tokens) for chunk in document.chunks]
+        counted = [token_counts.count_tokens(text) for text in (title, triggers, path, *passages)]
         token_counts.insert(txn, each.id, counted)
-        fulltext.insert(txn, each.id, title, triggers, path, body)
-        del body  # frees the tokens of a long text before its body is bound
+        fulltext.insert(txn, each.id, title, triggers, path, " ".join(passages))
         extra = json.dumps(document.extra, ensure_ascii=False) if document.extra else "{}"
         connection.execute(
-            "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)", (each.id, title, triggers, path, extra, document.body)
+            "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (each.id, title, triggers, path, extra, rest, pack_tokens(passages)),
         )
-    surface.fill(txn, [each.id for each in placed])
     states = _insert_vectors(txn, placed, model_id)
-    connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states))
+    connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states, leads))
+    surface.fill(txn, [each.id for each in placed])
     known = [each for each in placed if each.entry.vectors is not None and each.entry.tokens is not None]
     token_sets.insert(
         txn,
@@ -152,11 +152,14 @@ def _insert_vectors(txn: Transaction, placed: Sequence[PlacedEntry], model_id: s
     )
 
 
-def _chunks(placed: Sequence[PlacedEntry], states: Iterator[str]) -> Iterator[tuple[object, ...]]:
+def _chunks(
+    placed: Sequence[PlacedEntry], states: Iterator[str], leads: Iterable[str | None]
+) -> Iterator[tuple[object, ...]]:
+    lead = iter(leads)
     for each in placed:
         for ordinal, (chunk_id, c) in enumerate(zip(each.chunk_ids, each.document.chunks, strict=True)):
             place = (c.first_line, c.last_line, c.heading, c.anchor)
-            yield chunk_id, each.id, ordinal, next(states), *place, join_tokens(c.tokens), c.text
+            yield chunk_id, each.id, ordinal, next(states), *place, c.text, next(lead)
 
 
 def _distinct(phrases: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -14,9 +14,9 @@ OF = "JOIN memories m ON m.id = x.memory_id"
 INDEXES = {
     "memories": "SELECT key, title, folder, tier, context_type, document_type, memory_type, spec_level, content_hash, "
     "characters, chunk_count, embedding_status, name FROM memories",
-    "texts": f"SELECT m.key, title_tokens, trigger_tokens, path_tokens, extra, body FROM texts x {OF}",
-    "passages": "SELECT m.key, ordinal, vector, first_line, last_line, heading, anchor, tokens, text "
-    f"FROM chunks x {OF}",
+    "texts": "SELECT m.key, title_tokens, trigger_tokens, path_tokens, extra, body, hex(tokens) "
+    f"FROM texts x {OF} JOIN bodies USING (memory_id)",
+    "passages": f"SELECT m.key, ordinal, vector, first_line, last_line, heading, anchor, lead, text FROM chunks x {OF}",
     "vectors": f"SELECT m.key, ordinal, v.embedding FROM chunks x {OF} JOIN chunk_vectors v ON v.rowid = x.id",
     "tokens": f"SELECT m.key, ordinal, t.tokens FROM chunks x {OF} JOIN chunk_tokens t ON t.chunk_id = x.id",
     "counts": f"SELECT m.key, x.title, triggers, path, passages FROM token_counts x {OF}",

@@ -12,7 +12,8 @@ import numpy as np
 from speckit_memory.memory.store.file.checking.spaces_check import MISFITS, of_another_model
 from speckit_memory.memory.store.file.guarding.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.schema.facts import FACTS, KEPT_FACTS
-from speckit_memory.memory.store.file.schema.schema import COUNTED, COUNTED_PASSAGES
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
+from speckit_memory.memory.store.file.schema.schema import COUNTED
 
 _TOLERANCE = 1e-2
 """Largest accepted difference between the squared length of a stored vector and 1."""
@@ -33,12 +34,6 @@ _RULES = (
     ),
     ("memory {} has no texts", "SELECT id FROM memories EXCEPT SELECT memory_id FROM texts"),
     ("the tokens of memory {} are not counted", "SELECT id FROM memories EXCEPT SELECT memory_id FROM token_counts"),
-    (
-        "memory {} does not have the number of tokens it says",
-        "SELECT n.memory_id FROM token_counts n JOIN texts t USING (memory_id) WHERE (n.title, n.triggers, n.path) <> "
-        f"({', '.join(COUNTED.format(f't.{name}') for name in ('title_tokens', 'trigger_tokens', 'path_tokens'))}) "
-        f"OR n.passages <> coalesce((SELECT {COUNTED_PASSAGES} FROM chunks c WHERE c.memory_id = n.memory_id), x'')",
-    ),
     (
         "the chunks of memory {} have ids in another order",
         "SELECT memory_id FROM (SELECT memory_id, id - lag(id) OVER (PARTITION BY memory_id ORDER BY ordinal) AS step "
@@ -87,6 +82,11 @@ _VECTOR_RULES = (
         "SELECT rowid FROM chunk_vectors EXCEPT SELECT id FROM chunks WHERE vector = 'stored'",
     ),
 )
+_TOKENS = f"""
+SELECT n.memory_id, t.tokens, n.passages, (n.title, n.triggers, n.path) <> ({
+    ", ".join(COUNTED.format(f"t.{name}") for name in ("title_tokens", "trigger_tokens", "path_tokens"))
+}) FROM token_counts n JOIN texts t USING (memory_id)
+"""
 _OTHER_RULES = (
     ("the state of the causal graph is missing", "SELECT 1 WHERE (SELECT count(*) FROM graph_state) <> 1"),
     ("the sequence of ids is missing", "SELECT 1 WHERE (SELECT count(*) FROM id_sequence WHERE next >= 1) <> 1"),
@@ -103,8 +103,8 @@ _NO_VECTOR_RULES = (("chunk {} should have a vector", "SELECT id FROM chunks WHE
 
 _TEXTS = {
     "memories": ("key", "title", "folder", "tier", "context_type", "document_type", "memory_type", "content_hash"),
-    "texts": ("title_tokens", "trigger_tokens", "path_tokens", "extra", "body"),
-    "chunks": ("heading", "anchor", "tokens", "text"),
+    "texts": ("title_tokens", "trigger_tokens", "path_tokens", "extra", "rest"),
+    "chunks": ("heading", "anchor", "text", "lead"),
     "triggers": ("normalised", "phrase"),
     "declared_links": ("relation", "target", "evidence"),
     "memory_entities": ("entity", "kind"),
@@ -125,6 +125,7 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
         ("the file", lambda: _integrity(connection)),
         ("the references between tables", lambda: _references(connection)),
         *((sentence, partial(_broken, connection, sentence, query)) for sentence, query in (*_RULES, *_OTHER_RULES)),
+        ("the tokens", lambda: islice(_tokens(connection), _NAMED)),
         ("the vectors", lambda: _vectors(connection)),
         *((f"the texts of {table}", partial(_texts, connection, table, columns)) for table, columns in _TEXTS.items()),
     ]
@@ -158,6 +159,17 @@ def _references(connection: apsw.Connection) -> Iterator[str]:
 def _broken(connection: apsw.Connection, sentence: str, query: str) -> Iterator[str]:
     for row in connection.execute(f"{query} LIMIT {_NAMED}"):
         yield sentence.format(row[0])
+
+
+def _tokens(connection: apsw.Connection) -> Iterator[str]:
+    for memory, stored, counts, differs in connection.execute(_TOKENS):
+        try:
+            passages = unpack_tokens(stored)
+        except ValueError:
+            yield f"the tokens of memory {memory} cannot be read"
+            continue
+        if differs or counts != b"".join((text.count(" ") + (text != "")).to_bytes(4) for text in passages):
+            yield f"memory {memory} does not have the number of tokens it says"
 
 
 def _vectors(connection: apsw.Connection) -> Iterator[str]:

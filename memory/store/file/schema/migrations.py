@@ -8,7 +8,8 @@ always matches its records, and other processes never see a schema between two v
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.guarding.queries import table_exists
 from speckit_memory.memory.store.file.schema.learning_schema import JUDGEMENTS, LEARNING, PROMOTED_READ
+from speckit_memory.memory.store.file.schema.packing import PACKED_TEXTS, WITHOUT_UNPACKED, pack_rows
 from speckit_memory.memory.store.file.schema.schema import (
     CHANGE_TOKENS,
     CHUNK_TOKENS,
@@ -33,12 +35,9 @@ from speckit_memory.memory.store.file.schema.schema import (
     UNCOUNTED_FOLDERS,
 )
 
-COLUMNS_AND_TOKENISER = (
-    """title, body, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'"""
-)
-
-SURFACE = f"""
-CREATE VIRTUAL TABLE surface_fts USING fts5 ({COLUMNS_AND_TOKENISER});
+SURFACE = """
+CREATE VIRTUAL TABLE surface_fts USING fts5 (title, body, content = '', contentless_delete = 1, \
+tokenize = 'unicode61 remove_diacritics 0');
 INSERT INTO surface_fts (rowid, title, body)
 SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id;
 """
@@ -205,10 +204,15 @@ memories a restore removed, and each file's ctime, which also changes when its m
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A step from one schema to the next; `statements` is SQL without transaction control."""
+    """A step from one schema to the next, in SQL without transaction control.
+
+    `convert` brings rows into a form that SQL alone cannot; `afterwards` is SQL that needs these rows.
+    """
 
     name: str
     statements: str
+    convert: Callable[[apsw.Connection], None] | None = None
+    afterwards: str = ""
 
 
 MIGRATIONS = (
@@ -234,6 +238,7 @@ MIGRATIONS = (
     Migration("0020_promoted_read", PROMOTED_READ),
     Migration("0021_absences", ABSENCES),
     Migration("0022_surface", SURFACE),
+    Migration("0023_packed_texts", PACKED_TEXTS, pack_rows, WITHOUT_UNPACKED),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"
@@ -281,7 +286,8 @@ def migrate(
     try:
         todo = pending(connection, migrations)  # under the lock: another process may have migrated meanwhile
         # a new file has no applied migrations and nothing worth a copy
-        if todo and copied and applied_migrations(connection):
+        old = bool(applied_migrations(connection))
+        if todo and copied and old:
             _copy(connection, path.with_name(f"{path.name}.before-{todo[0].name}"))
         for migration in todo:
             _run(connection, migration)
@@ -290,6 +296,11 @@ def migrate(
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    if old and todo:
+        # Rows that became smaller leave their pages half empty. Where others read the file, or the disk is full, it
+        # stays as large as it is.
+        with suppress(apsw.BusyError, apsw.FullError, apsw.IOError):
+            connection.execute("VACUUM")
     if todo and not copied:
         for step in migrations:
             path.with_name(f"{path.name}.before-{step.name}").unlink(missing_ok=True)
@@ -309,8 +320,11 @@ def _run(connection: apsw.Connection, migration: Migration) -> None:
     try:
         connection.execute(_RECORDS)
         connection.execute(migration.statements)
+        if migration.convert is not None:
+            migration.convert(connection)
+        connection.execute(migration.afterwards)
         connection.execute(
             "INSERT INTO migrations VALUES (?, strftime('%FT%TZ', ?, 'unixepoch'))", (migration.name, time.time())
         )
-    except (apsw.SQLError, apsw.ConstraintError) as error:
+    except (apsw.SQLError, apsw.ConstraintError, UnicodeDecodeError) as error:
         raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error

@@ -1,8 +1,9 @@
 """The tables of a store.
 
 A memory has one row in `memories` (its attributes), one in `texts` (long columns, kept apart so that reading attributes
-touches few pages), one in the full-text table, and per passage one row in `chunks` and at most one vector. Analysed
-tokens are stored joined by blanks, so that an index can be built without analysing again.
+touches few pages), one in the full-text table, and per passage one row in `chunks` and at most one vector. The text of
+a memory is that of its passages with what lies between them: the view `bodies`. Analysed tokens are stored, compressed,
+so that an index can be built without analysing again: see `packing`.
 
 Links are stored as documents declare them, whether or not their target is stored; `causal_edges` holds the edges they
 resolve to and the edges made by hand. The vector table is created with the first vector, which fixes the length.

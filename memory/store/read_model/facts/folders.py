@@ -102,7 +102,9 @@ class FolderTable:
         keys, titles, tiers = (self._columns.label(name, ids).tolist() for name in ("key", "title", "tier"))
         named = {key.rsplit("/", 1)[-1].rsplit(".", 1)[0].casefold(): place for place, key in enumerate(keys)}
         for place in (named[name] for name in INTRODUCTIONS if name in named):
-            text = value(connection, "SELECT substr(body, 1, ?) FROM texts WHERE memory_id = ?", (READ, members[place]))
+            text = value(
+                connection, "SELECT substr(body, 1, ?) FROM bodies WHERE memory_id = ?", (READ, members[place])
+            )
             if found := first_sentence(text or ""):
                 return found
         # No introduction: the title of the most important member, by tier, then key.

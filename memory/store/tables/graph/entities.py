@@ -57,7 +57,7 @@ def unread(connection: apsw.Connection, limit: int) -> list[Unread]:
     # the inner SELECT chooses the memories before any body is read
     found = rows(
         connection,
-        "SELECT id, content_hash, title, body FROM texts JOIN "
+        "SELECT id, content_hash, title, body FROM bodies JOIN "
         f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?) ON memory_id = id ORDER BY id",
         (limit,),
     )

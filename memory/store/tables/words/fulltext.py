@@ -7,6 +7,7 @@ and pairs of CJK characters stay the tokens that the analyser made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 
 import apsw
@@ -14,6 +15,7 @@ import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.pipeline.ports import Column, Ids
 
 # Field numbers are positions in the read model's order: title, triggers, path, body.
@@ -23,7 +25,7 @@ FROM temp.memory_word_places WHERE term = ?
 """
 
 
-def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: bytes | bytearray) -> None:
+def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: str) -> None:
     """Adds the row of a memory that has none. All texts are tokens joined by blanks.
 
     Args:
@@ -32,11 +34,11 @@ def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: st
         title: Tokens of the title.
         triggers: Tokens of the trigger phrases.
         path: Tokens of the path.
-        body: Tokens of the body, in UTF-8.
+        body: Tokens of the body.
     """
     txn.connection.execute(
-        "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (?, ?, ?, ?, ?)",
-        (memory_id, title, triggers, path, body),
+        "INSERT INTO memory_fts (rowid, body, title, triggers, path) VALUES (?, ?, ?, ?, ?)",
+        (memory_id, body, title, triggers, path),
     )
 
 
@@ -49,17 +51,11 @@ def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
     """Adds rows for memories that have none, from their stored tokens; returns the number of rows."""
     count = 0
     for memory_id in memory_ids:
-        chosen = "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?"
-        fields = rows(txn.connection, chosen, (memory_id,))
-        body = bytearray()
-        for (tokens,) in txn.connection.execute(
-            "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory_id,)
-        ):
-            body += tokens.encode() + b" "
-        if fields:
-            title, triggers, path = fields[0]
-            insert(txn, memory_id, title, triggers, path, body)
-            count += 1
+        chosen = "SELECT title_tokens, trigger_tokens, path_tokens, tokens FROM texts WHERE memory_id = ?"
+        for title, triggers, path, tokens in rows(txn.connection, chosen, (memory_id,)):
+            with suppress(ValueError):  # tokens that cannot be read are not guessed
+                insert(txn, memory_id, title, triggers, path, " ".join(unpack_tokens(tokens)))
+                count += 1
     return count
 
 
@@ -87,13 +83,14 @@ def match(
     if not expression:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     # The unary plus makes the restriction a test on each match; as an FTS5 constraint it would run one search per id.
-    # bm25() is negative, smaller for better matches (SQLite, FTS5).
+    # bm25() is negative, smaller for better matches (SQLite, FTS5); the body is the first column of the table.
+    title, triggers, path, body = weights
     within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
     found = rows(
         connection,
         f"SELECT rowid, -bm25(memory_fts, ?, ?, ?, ?) AS score FROM memory_fts WHERE memory_fts MATCH ? {within} "
         "ORDER BY score DESC, rowid LIMIT ?",
-        (*weights, expression, *(() if allowed is None else (integers(allowed),)), limit),
+        (body, title, triggers, path, expression, *(() if allowed is None else (integers(allowed),)), limit),
     )
     return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
 

@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables.words import surface, token_counts
 
 MOST_WORDS = 500_000
@@ -68,7 +69,8 @@ def compare_words(connection: apsw.Connection, most: int | None = MOST_WORDS) ->
     for memory, *counts, rewritten in connection.execute(_COUNTS):
         if memory not in kept or (rewritten and most is not None):
             continue
-        fields = _numbers(kept[memory])
+        body, *short = _numbers(kept[memory]) or [0]
+        fields = [*short, body]
         lengths[memory] = sum(fields)
         if fields != _stored_counts(counts):
             suspects.append(memory)
@@ -140,15 +142,22 @@ def _words(connection: apsw.Connection, memories: Sequence[int], *, whole: bool)
 def _expected(connection: apsw.Connection, memories: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The same checksum computed from the texts of each memory."""
     for memory in memories:
-        fields = rows(
-            connection, "SELECT title_tokens, trigger_tokens, path_tokens FROM texts WHERE memory_id = ?", (memory,)
-        )
-        passages = rows(connection, "SELECT tokens FROM chunks WHERE memory_id = ? ORDER BY ordinal", (memory,))
-        every = [*(fields[0] if fields else ()), *(text for (text,) in passages)]
-        if fields and all(isinstance(text, str) and not token_counts.count_tokens(text).rewritten for text in every):
+        chosen = "SELECT title_tokens, trigger_tokens, path_tokens, tokens FROM texts WHERE memory_id = ?"
+        every = [
+            text for *short, tokens in rows(connection, chosen, (memory,)) for text in (*short, *_passages(tokens))
+        ]
+        if every and all(isinstance(text, str) and not token_counts.count_tokens(text).rewritten for text in every):
             # the passages of a memory are one field of its full-text row
             texts = (*every[:3], " ".join(every[3:]))
             yield memory, sum(_sum(field, text.split()) for field, text in zip(_FIELDS, texts, strict=True))
+
+
+def _passages(stored: bytes) -> list[str | None]:
+    """The tokens of each passage; a None where they cannot be read."""
+    try:
+        return [*unpack_tokens(stored)]
+    except ValueError:
+        return [None]
 
 
 def _sum(field: str, words: Iterable[str]) -> int:

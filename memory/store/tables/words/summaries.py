@@ -43,7 +43,7 @@ def unread(connection: apsw.Connection, limit: int, characters: int) -> list[Sum
     # the inner SELECT chooses the memories before any body is read
     found = rows(
         connection,
-        "SELECT id, content_hash, title, substr(body, 1, ?2) FROM texts JOIN "
+        "SELECT id, content_hash, title, substr(body, 1, ?2) FROM bodies JOIN "
         f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?1) ON memory_id = id ORDER BY id",
         (limit, characters),
     )

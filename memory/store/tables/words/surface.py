@@ -14,21 +14,21 @@ import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
-from speckit_memory.memory.store.file.schema.migrations import COLUMNS_AND_TOKENISER
+from speckit_memory.memory.store.file.schema.packing import WORDS_AS_WRITTEN
 from speckit_memory.pipeline.ports import Ids
 
-_STORED = "(rowid, title, body) SELECT m.id, m.title, t.body FROM memories m JOIN texts t ON t.memory_id = m.id"
+_STORED = "(rowid, title, body) SELECT m.id, m.title, b.body FROM memories m JOIN bodies b ON b.memory_id = m.id"
 """SQL for the contents of the rows."""
 _FILL = f"INSERT INTO surface_fts {_STORED} WHERE m.id = ?"
 # The expected rows are tokenised into a temporary table, so that both sides pass through the same tokeniser.
 _BEGIN_ANEW = f"""
-CREATE VIRTUAL TABLE temp.surface_anew USING fts5 ({COLUMNS_AND_TOKENISER});
+CREATE VIRTUAL TABLE temp.surface_anew USING fts5 ({WORDS_AS_WRITTEN});
 CREATE VIRTUAL TABLE temp.surface_anew_places USING fts5vocab (temp, surface_anew, instance);
 CREATE VIRTUAL TABLE temp.surface_places USING fts5vocab (main, surface_fts, instance);
 """
 _ANEW = f"""
 INSERT INTO temp.surface_anew {_STORED}
-WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typeof(t.body) = 'text'
+WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typeof(b.body) = 'text'
 """
 _END_ANEW = "DROP TABLE temp.surface_anew_places; DROP TABLE temp.surface_places; DROP TABLE temp.surface_anew;"
 _UNQUOTABLE = re.compile('["\\0\ud800-\udfff]+')

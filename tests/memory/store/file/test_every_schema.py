@@ -18,7 +18,7 @@ from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.opening import vector_extension
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied_migrations, migrate
-from speckit_memory.memory.store.tables.words import fulltext
+from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 
 RELEASED = {
     "0001_first_schema": "698b76c820db431e", "0002_sessions": "60a8223069c06eb1",
@@ -31,13 +31,18 @@ RELEASED = {
     "0016_store_identity": "00b63fed535ca634", "0017_embedding_models": "9dce82daa618df2c",
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
     "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
-    "0022_surface": "7676f6db9f384617",
+    "0022_surface": "7676f6db9f384617", "0023_packed_texts": "053ec35ce3367af3",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""
 ASKED = ("why are ranks fused", "computeMPAB", "quokka cache")
 LATER_FACTS = {"token_bytes": "0004_chunk_tokens", "token_model": "0006_token_model"}
 """Facts that came with a migration."""
+UNPACKED = {
+    ("texts", "body"): "(SELECT body FROM bodies b WHERE b.memory_id = texts.memory_id)",
+    ("chunks", "tokens"): "unpacked((SELECT tokens FROM texts t WHERE t.memory_id = chunks.memory_id), ordinal)",
+}
+"""How the columns of earlier schemas are read today."""
 OLDER = range(1, len(MIGRATIONS))
 
 
@@ -45,6 +50,7 @@ def connected(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
     connection.enable_load_extension(True)
     connection.load_extension(vector_extension())
+    connection.create_scalar_function("unpacked", lambda tokens, ordinal: unpack_tokens(tokens)[ordinal], 2)
     return connection
 
 
@@ -79,21 +85,36 @@ def as_it_was(path: Path, today: Path, steps: Sequence[str]) -> None:
             shared = ", ".join(f'"{name}"' for name in columns(old, table, "today") if name in there)
             given = "rowid, embedding" if table == "chunk_vectors" else shared
             old.execute(f"DELETE FROM main.{table}")
-            old.execute(f"INSERT INTO main.{table} ({given}) SELECT {given} FROM today.{table}")
+            source, chosen = f"today.{table}", given
+            if "body" in there and table == "texts":
+                given, chosen, source = (
+                    f"{given}, body",
+                    f"{given}, body",
+                    f"{source} JOIN today.bodies USING (memory_id)",
+                )
+            if "tokens" in there and table == "chunks":
+                packed = "(SELECT unpacked(t.tokens, ordinal) FROM today.texts t WHERE t.memory_id = c.memory_id)"
+                given, chosen, source = f"{given}, tokens", f"{given}, {packed}", f"{source} c"
+            old.execute(f"INSERT INTO main.{table} ({given}) SELECT {chosen} FROM {source}")
         later = [f"'{key}'" for key, step in LATER_FACTS.items() if step not in steps]
         old.execute(f"DELETE FROM meta WHERE key IN ({', '.join(later)})")
         old.execute("DETACH today")
-    # as the version of that time did: the rows of full text beside those of the memories
-    with closing(connected(path)) as old:
-        from speckit_memory.memory.store.file.connection import Transaction
-
-        with old:
-            fulltext.fill(Transaction(old), [row for (row,) in list(old.execute("SELECT id FROM memories"))])
+        # as the version of that time did: the rows of full text beside those of the memories
+        old.execute(
+            "INSERT INTO memory_fts (rowid, title, triggers, path, body) SELECT memory_id, title_tokens, "
+            "trigger_tokens, path_tokens, (SELECT group_concat(tokens, ' ' ORDER BY ordinal) FROM chunks c "
+            "WHERE c.memory_id = t.memory_id) FROM texts t"
+            if "body" in columns(old, "texts")
+            else "SELECT 1"
+        )
 
 
 @pytest.mark.requirement("M1.migrations")
 def test_no_released_migration_was_changed() -> None:
-    now = {step.name: hashlib.sha256(step.statements.encode()).hexdigest()[:16] for step in MIGRATIONS}
+    now = {
+        step.name: hashlib.sha256(f"{step.statements}{step.afterwards}".encode()).hexdigest()[:16]
+        for step in MIGRATIONS
+    }
     assert list(now.items())[: len(RELEASED)] == list(RELEASED.items())
     assert list(now) == list(RELEASED), "write the digest of the new migration down here"
 
@@ -124,7 +145,9 @@ def test_a_store_of_every_schema_becomes_one_of_today(unasked: Path, tmp_path: P
         assert applied_migrations(new) == tuple(names)
         assert schema(new) == schema(other)
         for kept in (kept.name for kept in KEPT if kept.name in had and kept.name != "memories"):
-            shown = ", ".join(f'"{name}"' for name in had[kept] if name not in ("source_call",))
+            shown = ", ".join(
+                UNPACKED.get((kept, name), f'"{name}"') for name in had[kept] if name not in ("source_call",)
+            )
             assert sorted(map(repr, new.execute(f"SELECT {shown} FROM {kept}"))) == before[kept]
     backup = tmp_path / f"memory.db.before-{names[count]}"
     assert contents(backup) == before
