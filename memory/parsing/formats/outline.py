@@ -1,26 +1,38 @@
-"""Parses the outline of a reStructuredText document with docutils' block parser and states for the left margin only.
+"""Parses the outline of a reStructuredText document: titles, labels, and blocks that must stay whole.
 
-The state classes must have the names by which docutils looks them up.
+Blocks at the left margin are classified by their first lines, with the patterns and in the order of docutils' parser;
+what belongs to a block follows from its indent.
 """
-# ruff: noqa: ARG002 -- the signatures are those of docutils
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-from docutils import nodes
-from docutils.frontend import get_default_settings
-from docutils.parsers.rst import Parser, states
-from docutils.statemachine import StringList, TransitionCorrection
-from docutils.utils import new_document
 
 _LABEL = re.compile(r"\.\.[ ]+_(?![ _])(?:`([^`]+)`|((?:[^:\\]|\\.)+)):[ ]*$")
 _CODE = re.compile(r"\.\.[ ]+(?:code-block|code|sourcecode|literalinclude|parsed-literal|math)::[ ]*([\w+#.-]*)")
-_UNDERLINE = re.compile(states.Body.patterns["line"])
+_RULE = re.compile(r"([!-/:-@[-`{-~])\1*$")
+"""The line above or below a title."""
 _BORDER = re.compile(r"=+[ =]*$")
+_SHORTEST_RULE = 4
+"""Characters of a rule that is one even where it does not fit the title."""
+
+_NUMBER = r"(?:[0-9]+|[a-z]|[A-Z]|[ivxlcdm]+|[IVXLCDM]+|#)"
+_ARGUMENT = r"(?:[a-zA-Z][a-zA-Z0-9_-]*|<[^<>]+>)"
+_OPTION = rf"(?:[-+][a-zA-Z0-9](?: ?{_ARGUMENT})?|(?:--|/)[a-zA-Z0-9][a-zA-Z0-9_-]*(?:[ =]{_ARGUMENT})?)"
+_ITEM = re.compile(
+    r"[-+*\u2022\u2023\u2043](?: +|$)"  # a bullet
+    rf"|(?P<number>(?:\({_NUMBER}\)|{_NUMBER}[).])(?: +|$))"
+    r"|:(?![: ])(?:[^:\\]|\\.|:(?!(?:[ `]|$)))*(?<! ):(?: +|$)"  # a field
+    rf"|{_OPTION}(?:, {_OPTION})*(?:  +| ?$)"
+)
+_DOCTEST = re.compile(r">>>( +|$)")
+_LINE_BLOCK = re.compile(r"\|( +|$)")
+_GRID_TABLE = re.compile(r"\+-[-+]+-\+$")
+_SIMPLE_TABLE = re.compile(r"=+( +=+)+$")
+_EXPLICIT = re.compile(r"(?:\.\.|__)( +|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,182 +59,149 @@ class Outline:
 
     titles: list[Title] = field(default_factory=list)
     blocks: list[tuple[int, int, str | None]] = field(default_factory=list)
-    labels: list[tuple[str, int]] = field(default_factory=list)
-    """Labels not followed by any other content yet."""
-    styles: list[object] = field(default_factory=list)
 
 
 def outline(lines: Sequence[str]) -> Outline:
     """Return the outline of a document, given by its lines."""
-    settings = get_default_settings(Parser)  # does not read settings files
-    settings.file_insertion_enabled = settings.raw_enabled = False
-    machine = _Machine(state_classes=(Body, Text, Line), initial_state="Body")
-    document = new_document("document", settings)
-    document.reporter = cast(Any, _NoReporter())
-    machine.run(
-        StringList([line.expandtabs(8).rstrip() for line in lines], "document"),
-        document,
-        inliner=cast(Any, _NoInliner()),
-    )
-    return machine.outline
+    return _Reader([line.expandtabs(8).rstrip() for line in lines]).outline()
 
 
-class _Machine(states.RSTStateMachine):
-    """The parser, with the outline found so far."""
+class _Reader:
+    """Reads one document. Every method for a block takes its first line and returns the line after it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.outline = Outline()
-        self.no_bottom_before = 0
-        super().__init__(*args, **kwargs)
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._found = Outline()
+        self._labels: list[tuple[str, int]] = []
+        """Labels not followed by any other content yet."""
+        self._styles: list[str] = []
+        """The rules of titles in the order in which they first occur: their places are the levels."""
+        self._no_bottom_before = 0
 
+    def outline(self) -> Outline:
+        line = 0
+        while line < len(self._lines):
+            line = self._block(line)
+        return self._found
 
-class _NoReporter:
-    """Discards messages: markup errors that docutils reports do not prevent a text from being found."""
+    def _block(self, first: int) -> int:
+        text = self._lines[first]
+        if not text:
+            return first + 1
+        skipped = self._skipped(first)
+        if skipped is not None:
+            self._labels.clear()
+            return skipped
+        if _EXPLICIT.match(text):
+            return self._explicit_markup(first)
+        return self._after_rule(first) if _RULE.match(text) else self._text(first)
 
-    def _nothing(self, *_: Any, **__: Any) -> None:
-        """Ignore a message."""
+    def _skipped(self, first: int) -> int | None:
+        """The end of a block without titles or labels, None for any other."""
+        text = self._lines[first]
+        if text[0] == " ":
+            return self._indented_end(first)
+        if item := _ITEM.match(text):
+            numbered_title = item["number"] and first + 1 < len(self._lines) and _RULE.match(self._lines[first + 1])
+            return None if numbered_title else self._indented_end(first + 1)
+        if _DOCTEST.match(text):
+            return self._kept(first, self._end_of(first, bool))
+        if _LINE_BLOCK.match(text):
+            return self._end_of(first, bool)
+        if _GRID_TABLE.match(text):
+            return self._kept(first, self._end_of(first, lambda line: line[:1] in ("+", "|")))
+        if _SIMPLE_TABLE.match(text):
+            return self._simple_table(first)
+        return None
 
-    debug = info = warning = error = severe = _nothing
+    def _end_of(self, first: int, belongs: Callable[[str], bool]) -> int:
+        end = first + 1
+        while end < len(self._lines) and belongs(self._lines[end]):
+            end += 1
+        return end
 
+    def _indented_end(self, first: int) -> int:
+        """The first line from `first` on that is neither indented nor blank."""
+        end = first
+        while end < len(self._lines) and self._lines[end][:1] in ("", " "):
+            end += 1
+        return end
 
-class _NoInliner:
-    """Parses no inline markup."""
+    def _kept(self, first: int, end: int, language: str | None = None) -> int:
+        self._found.blocks.append((first, end - 1, language))
+        return end
 
-    def init_customizations(self, settings: Any) -> None:
-        """Do nothing; docutils requires the method."""
+    def _simple_table(self, first: int) -> int | None:
+        """The end of a simple table: a rule of "=" followed by a blank line."""
+        if first >= self._no_bottom_before:
+            for last in range(first + 1, len(self._lines)):
+                if _BORDER.match(self._lines[last]) and not (last + 1 < len(self._lines) and self._lines[last + 1]):
+                    return self._kept(first, last + 1)
+            # a failed search is not repeated, so that many rules take linear time in total
+            self._no_bottom_before = len(self._lines)
+        return None
 
-    def parse(self, text: str, *_: Any) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the text unchanged, without messages."""
-        return [nodes.Text(text)], []
-
-
-class _Looking:
-    """Behaviour shared by the states."""
-
-    state_machine: Any
-
-    def section(self, title: str, source: str, style: object, lineno: int, messages: object) -> None:
-        """Record a title; called by docutils.
-
-        Args:
-            title: The text of the title.
-            source: The source text, unused.
-            style: The rule character, or a pair of them with an overline.
-            lineno: The line of the title's text, counted from 1.
-            messages: Messages of docutils, unused.
-        """
-        found: Outline = self.state_machine.outline
-        if style not in found.styles:
-            found.styles.append(style)
-        line = lineno - 1
-        first = line - 1 if isinstance(style, tuple) else line
-        labels, found.labels = tuple(found.labels), []
-        found.titles.append(Title(title, found.styles.index(style) + 1, first, line, line + 1, labels))
-
-    def paragraph(self, lines: Any, lineno: int) -> Any:
-        """Return no nodes, and whether a literal block follows the paragraph."""
-        self.state_machine.outline.labels.clear()
-        return [], bool(lines) and lines[-1].rstrip().endswith("::")
-
-
-class Body(_Looking, states.Body):
-    """The first line of a block."""
-
-    def _passed(self) -> Any:
-        self.state_machine.outline.labels.clear()
-        return [], "Body", []
-
-    def indent(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Skip a quotation."""
-        self.state_machine.get_indented()
-        return self._passed()
-
-    def bullet(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Skip a list item, field or option, with the indented lines that belong to it."""
-        self.state_machine.get_first_known_indented(match.end())
-        return self._passed()
-
-    field_marker = option_marker = bullet
-
-    def enumerator(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Skip an enumerated item, unless it is a numbered title."""
-        lines, following = self.state_machine.input_lines, self.state_machine.line_offset + 1
-        if following < len(lines) and _UNDERLINE.match(lines[following]):
-            raise TransitionCorrection("text")
-        return self.bullet(match, context, next_state)
-
-    def line_block(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Skip a line block."""
-        self.state_machine.get_text_block()
-        return self._passed()
-
-    def doctest(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Record a doctest block."""
-        first = self.state_machine.abs_line_offset()
-        block = self.state_machine.get_text_block()
-        self.state_machine.outline.blocks.append((first, first + len(block) - 1, None))
-        return self._passed()
-
-    def grid_table_top(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Record a grid table: all following lines that begin with "+" or "|"."""
-        lines, first = self.state_machine.input_lines, self.state_machine.line_offset
-        last = first
-        while last + 1 < len(lines) and lines[last + 1][:1] in ("+", "|"):
-            last += 1
-        return self._table(first, last)
-
-    def simple_table_top(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Record a simple table, which ends at a rule of "=" followed by a blank line."""
-        lines, first = self.state_machine.input_lines, self.state_machine.line_offset
-        if first < self.state_machine.no_bottom_before:
-            raise TransitionCorrection("text")
-        # `no_bottom_before` remembers a failed search, so that many rules take linear time in total.
-        for last in range(first + 1, len(lines)):
-            if _BORDER.match(lines[last]) and not (last + 1 < len(lines) and lines[last + 1]):
-                return self._table(first, last)
-        self.state_machine.no_bottom_before = len(lines)
-        raise TransitionCorrection("text")
-
-    def _table(self, first: int, last: int) -> Any:
-        self.state_machine.outline.blocks.append((first, last, None))
-        self.state_machine.next_line(last - first)
-        return self._passed()
-
-    def explicit_markup(self, match: Any, context: Any, next_state: Any) -> Any:
+    def _explicit_markup(self, first: int) -> int:
         """Record a label or a code directive; skip other directives and comments."""
-        first, found = self.state_machine.abs_line_offset(), self.state_machine.outline
-        block, *_ = self.state_machine.get_first_known_indented(match.end(), strip_top=False)
-        while block and not block[-1].strip():
-            block.trim_end()
-        if label := _LABEL.match(match.string):
-            found.labels.append((label[1] or label[2], first))
-        elif code := _CODE.match(match.string):
-            if len(block) > 1:
-                found.blocks.append((first, first + len(block) - 1, code[1]))
-            found.labels.clear()
-        return [], "Body", []
+        text, end = self._lines[first], self._indented_end(first + 1)
+        if label := _LABEL.match(text):
+            self._labels.append((label[1] or label[2], first))
+        elif code := _CODE.match(text):
+            last = self._last_filled(first, end)
+            if last > first:
+                self._kept(first, last + 1, code[1])
+            self._labels.clear()
+        return end
 
-    anonymous = explicit_markup
+    def _last_filled(self, first: int, end: int) -> int:
+        """The last line that is not blank, or `first`."""
+        return next((line for line in range(end - 1, first, -1) if self._lines[line]), first)
+
+    def _after_rule(self, first: int) -> int:
+        """Record a title between two rules; skip a transition, and rules that do not fit."""
+        rule, *following = self._lines[first : first + 3]
+        short = len(rule) < _SHORTEST_RULE
+        if not following or not following[0]:
+            return self._text(first) if short else first + 2
+        if _RULE.match(following[0]):
+            return self._text(first) if short else first + 2
+        title, fits = following[0], following[1:] == [rule]
+        if short and not (fits and _width(title) <= len(rule)):
+            return self._text(first)
+        if fits:
+            self._title(title.lstrip(), rule[0] * 2, first, first + 1)
+        return first + 3
+
+    def _text(self, first: int) -> int:
+        """Record a title with a rule below it, or a literal block below a paragraph; skip a paragraph or definition."""
+        title = self._lines[first]
+        below = self._lines[first + 1] if first + 1 < len(self._lines) else ""
+        if _RULE.match(below) and (_width(title) <= len(below) or len(below) >= _SHORTEST_RULE):
+            self._title(title, below[0], first, first)
+            return first + 2
+        self._labels.clear()
+        if below[:1] == " ":
+            return self._indented_end(first + 1)
+        end = self._end_of(first, lambda line: line[:1] not in ("", " "))
+        return self._literal_block(end) if self._lines[end - 1].endswith("::") else end
+
+    def _literal_block(self, first: int) -> int:
+        end = self._indented_end(first)
+        begin = next((line for line in range(first, end) if self._lines[line]), end)
+        if begin < end:
+            self._kept(begin, self._last_filled(begin, end) + 1)
+        return end
+
+    def _title(self, text: str, style: str, first: int, line: int) -> None:
+        if style not in self._styles:
+            self._styles.append(style)
+        level = self._styles.index(style) + 1
+        self._found.titles.append(Title(text, level, first, line, line + 1, tuple(self._labels)))
+        self._labels.clear()
 
 
-class Text(_Looking, states.Text):
-    """The second line of a block that begins with text."""
-
-    def indent(self, match: Any, context: Any, next_state: Any) -> Any:
-        """Skip a term and its definition."""
-        self.state_machine.get_indented()
-        self.state_machine.outline.labels.clear()
-        return [], "Body", []
-
-    def literal_block(self) -> Any:
-        """Record the literal block below a paragraph that ends with two colons."""
-        indented, _, offset, _ = self.state_machine.get_indented()
-        while indented and not indented[-1].strip():
-            indented.trim_end()
-        if indented:
-            self.state_machine.outline.blocks.append((offset, offset + len(indented) - 1, None))
-        return []
-
-
-class Line(_Looking, states.Line):
-    """The second line of a block that begins with a rule."""
+def _width(text: str) -> int:
+    """The columns that a text takes: two for wide East Asian characters, none for combining ones."""
+    return sum(
+        (2 if unicodedata.east_asian_width(sign) in "WF" else 1) - bool(unicodedata.combining(sign)) for sign in text
+    )

@@ -1,22 +1,19 @@
 """Converts reStructuredText to Markdown line by line (feature I1).
 
-docutils classifies the lines: titles become headings, labels before titles ANCHOR sections, and literal blocks, code
-and tables fenced code. Every other line stays unchanged. Only blocks at the left margin are parsed: no directive runs,
-so no file is included, no image opened and no text expanded, and time and memory are linear in the text.
+Titles become headings, labels before titles ANCHOR sections, and literal blocks, code and tables fenced code. Every
+other line stays unchanged. Only blocks at the left margin are parsed: no directive runs, so no file is included, no
+image opened and no text expanded, and time and memory are linear in the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from speckit_memory.memory.parsing.formats.outline import Outline, Title, outline
 from speckit_memory.memory.parsing.formats.readable import Readable
 from speckit_memory.memory.parsing.limits import LONGEST_OUTLINED
 from speckit_memory.memory.parsing.markdown.html_blocks import opens_html
-
-if TYPE_CHECKING:
-    from speckit_memory.memory.parsing.formats.outline import Outline, Title
 
 LONGEST_LINE = 10_000
 """Characters of a line passed to the parser; no longer line begins a block."""
@@ -31,8 +28,6 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 def read(text: str) -> Readable:
     """Return the text as Markdown with the same lines. Beyond `LONGEST_OUTLINED` characters it is plain text."""
-    from speckit_memory.memory.parsing.formats.outline import outline  # only such files need docutils
-
     lines = text.split("\n")
     end, length = 0, 0
     while end < len(lines) and length + len(lines[end]) < LONGEST_OUTLINED:
