@@ -14,10 +14,12 @@ from pydantic import PrivateAttr, ValidationError
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import LISTED
+from speckit_memory.pipeline.isolation.wire import EndedError
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.server.calls.argument_problems import FAR, problems_of
 from speckit_memory.server.calls.lenient_arguments import Parameters, coercion_hints
 from speckit_memory.server.calls.unused_parameters import Rule, told_idle
+from speckit_memory.server.calls.worker_processes import Elsewhere
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.console.fitting_actions import advice_for_client, for_client
 from speckit_memory.server.logging import logs
@@ -31,7 +33,7 @@ NOTES_PER_TOKEN = 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class ToolAnswer:
     """The result of a call with the facts for its log entry."""
 
     result: CallToolResult
@@ -59,7 +61,8 @@ class SpeckitTool(Tool):
     _idle: Rule | None = PrivateAttr()
     _defaults: dict[str, Any] = PrivateAttr()
     _equal: Callable[[Mapping[str, Any]], Hashable] | None = PrivateAttr()
-    _under_way: EqualCalls[_Answer] = PrivateAttr(default_factory=EqualCalls)
+    _elsewhere: Elsewhere | None = PrivateAttr()
+    _under_way: EqualCalls[ToolAnswer] = PrivateAttr(default_factory=EqualCalls)
 
     @classmethod
     def of(
@@ -78,6 +81,7 @@ class SpeckitTool(Tool):
         offers: Callable[[str], bool] = bool,
         idle: Rule | None = None,
         equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> "SpeckitTool":
         """Builds the tool of a function, whose docstring is the description; as in click, a form feed ends it.
 
@@ -95,6 +99,7 @@ class SpeckitTool(Tool):
             offers: Tells whether the client has a tool, so that errors suggest only those.
             idle: Finds parameters without effect.
             equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
+            elsewhere: Answers calls in another process; None to answer them here.
         """
         tool = cls.from_function(
             function,
@@ -122,6 +127,7 @@ class SpeckitTool(Tool):
         tool._offers = offers
         tool._idle = idle
         tool._equal = equal
+        tool._elsewhere = elsewhere
         tool._defaults = {name: field.get_default() for name, field in arguments.model_fields.items()}
         return tool
 
@@ -136,34 +142,49 @@ class SpeckitTool(Tool):
         """Validates the arguments, calls the function and wraps its reply. Never raises for a failure of the tool."""
         started = time.perf_counter()
 
-        def taken() -> float:
-            return (time.perf_counter() - started) * 1000
-
-        def failed(error: SpeckitError) -> _Answer:
-            return _Answer(failure(for_client(error, self._offers), self.name, taken()), error.code)
-
-        def answer() -> _Answer:
-            # The one boundary, inside the thread: an exit or interrupt raised by a component or library would end the
-            # event loop and the server. The thread of a cancelled call ends by itself.
-            try:
-                with SERVING.serving():
-                    found, again = self._answered(arguments)
-                    require_wanted()  # a cancelled call must not count as served
-                    # in the thread, too: `sent` may write to the store, which must not block the event loop
-                    return _Answer(found.sent(taken(), again=again), "", again, found.pipeline)
-            except SpeckitError as error:
-                return failed(error)
-            except WithdrawnError:
-                return _Answer(CallToolResult(content=[]))  # not sent: the call was cancelled
-            except BaseException as error:  # clients do not see the text of defects
-                return failed(internal(error))
+        def answer() -> ToolAnswer:
+            if self._elsewhere is not None:
+                try:
+                    with SERVING.serving():
+                        given: ToolAnswer | None = self._elsewhere(self.name, arguments)
+                    if given is not None:
+                        return given
+                except WithdrawnError:
+                    return ToolAnswer(CallToolResult(content=[]))
+                except EndedError as error:
+                    return self._failed(internal(error), started)
+            return self.answer(arguments)
 
         # equal concurrent calls wait for the same work, such as one index run
         call = self._under_way.joined(self._equal_by(arguments), lambda: WorkerCall(answer, self._limiter))
         given = await call.answer(CallProgress(context, "documents"))
         config_hash = given.pipeline or self._config_hash()
-        logs.log_tool_call(self.name, taken(), given.code, arguments, cached=given.again, config_hash=config_hash)
+        taken = (time.perf_counter() - started) * 1000
+        logs.log_tool_call(self.name, taken, given.code, arguments, cached=given.again, config_hash=config_hash)
         return given.result.model_copy()  # calls may share a result, but each gets its own `_meta`
+
+    def answer(self, arguments: dict[str, Any]) -> ToolAnswer:
+        """Validates the arguments, calls the function and wraps its reply, in this thread. Never raises."""
+        started = time.perf_counter()
+        # The one boundary, inside the thread: an exit or interrupt raised by a component or library would end the
+        # event loop and the server. The thread of a cancelled call ends by itself.
+        try:
+            with SERVING.serving():
+                found, again = self._answered(arguments)
+                require_wanted()  # a cancelled call must not count as served
+                # in the thread, too: `sent` may write to the store, which must not block the event loop
+                sent = found.sent((time.perf_counter() - started) * 1000, again=again)
+                return ToolAnswer(sent, "", again, found.pipeline)
+        except SpeckitError as error:
+            return self._failed(error, started)
+        except WithdrawnError:
+            return ToolAnswer(CallToolResult(content=[]))  # not sent: the call was cancelled
+        except BaseException as error:  # clients do not see the text of defects
+            return self._failed(internal(error), started)
+
+    def _failed(self, error: SpeckitError, started: float) -> ToolAnswer:
+        taken = (time.perf_counter() - started) * 1000
+        return ToolAnswer(failure(for_client(error, self._offers), self.name, taken), error.code)
 
     def _equal_by(self, arguments: dict[str, Any]) -> Hashable | None:
         """The key by which concurrent calls share an answer; None if each gets its own."""

@@ -10,6 +10,7 @@ import click
 from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server.calls.worker_processes import usual_workers
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.failures import show
 
@@ -63,6 +64,13 @@ BAD_CONFIGURATION = 2
     is_flag=True,
     help="Index changed files in the background; only one server per store does. Needs the extra 'watch'.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=usual_workers,
+    show_default="one per core, at most 4",
+    help="HTTP: processes that answer reading calls; 1: the server's own.",
+)
 @shared_options("db", "pipeline", "set")
 def command(
     common: Common,
@@ -76,6 +84,7 @@ def command(
     profile: ToolProfile | None,
     cache_seconds: int,
     watch: bool,
+    workers: int,
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
@@ -111,7 +120,7 @@ def command(
         show(error, as_json=False)
         return BAD_CONFIGURATION
     served = WorkspaceRegistry(
-        common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch
+        common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch, workers=workers
     )
     if transport == "http":
         from speckit_memory.server.transport.http import serve_http

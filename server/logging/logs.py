@@ -86,11 +86,11 @@ def _without_traceback(_logger: Any, _method: str, entry: MutableMapping[str, An
 
 
 @contextmanager
-def request(workspace: str = "") -> Iterator[None]:
-    """Adds a new request id, and the `workspace`, to every line logged inside the block."""
+def request(workspace: str = "", query_id: str = "") -> Iterator[None]:
+    """Adds a request id, a new one unless given, and the `workspace`, to every line logged inside the block."""
     from structlog.contextvars import bound_contextvars
 
-    with about(workspace), bound_contextvars(**{QUERY_ID: secrets.token_hex(8)}):
+    with about(workspace), bound_contextvars(**{QUERY_ID: query_id or secrets.token_hex(8)}):
         yield
 
 

@@ -26,6 +26,7 @@ from speckit_memory.errors.problems import LONGEST_TEXT
 from speckit_memory.server.calls.profiles import left_out, offered_tools, offers
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.calls.tool_names import meant_tool
+from speckit_memory.server.calls.worker_processes import WorkerProcesses
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.jsonrpc.wire import JsonRpcWire
@@ -150,8 +151,8 @@ class GuardMiddleware:
 class WarmUp:
     """Middleware that loads the store in a background thread after the first answer."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, load: Callable[[], None]) -> None:
+        self._load = load
         self._begun = False
 
     async def __call__(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -159,7 +160,7 @@ class WarmUp:
         result = await call_next(ctx)
         if not self._begun:
             self._begun = True
-            thread = Thread(target=self._workspace.warm_up, name="warm-up", daemon=True)
+            thread = Thread(target=self._load, name="warm-up", daemon=True)
             asyncio.get_running_loop().call_later(WARM_UP_AFTER_SECONDS, thread.start)
         return result
 
@@ -185,8 +186,13 @@ def workspace_of(
     )
 
 
-def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "full") -> list[SpeckitTool]:
-    """All tools, most general first; their errors suggest only tools of the profile."""
+def tools(
+    workspace: Workspace,
+    limits: ThreadLimits,
+    profile: ToolProfile = "full",
+    workers: WorkerProcesses | None = None,
+) -> list[SpeckitTool]:
+    """All tools, most general first; their errors suggest only tools of the profile. `workers` answer reading calls."""
     shared: dict[str, Any] = {
         "count": workspace.count_tokens,
         "config_hash": workspace.config_hash,
@@ -214,7 +220,8 @@ def tools(workspace: Workspace, limits: ThreadLimits, profile: ToolProfile = "fu
             kept: Whether its answers may be cached.
         """
         cache = workspace.answers if kept else None
-        return of(module, title, limiter, read_only=True, cache=cache)
+        elsewhere = partial(workers.answer, workspace.name) if workers and limiter is limits.reading else None
+        return of(module, title, limiter, read_only=True, cache=cache, elsewhere=elsewhere)
 
     def writing(module: Any, title: str, limiter: Limiter = limits.writing, **about: Any) -> SpeckitTool:
         return of(module, title, limiter, read_only=False, **about)
@@ -256,6 +263,7 @@ def build(
     token_verifier: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
     middleware: Sequence[Any] = (),
+    workers: WorkerProcesses | None = None,
 ) -> MemoryServer:
     """Builds the server of a workspace. The store is loaded by the first tool call, the warm-up or the file watch.
 
@@ -268,10 +276,12 @@ def build(
         token_verifier: Checks bearer tokens over HTTP; None for no authentication.
         auth: Authentication settings of the SDK; None for no authentication.
         middleware: Further middleware, outermost first.
+        workers: Processes that answer reading calls; None to answer them in this one.
     """
-    every = tools(workspace, limits, profile)
+    every = tools(workspace, limits, profile, workers)
     shown = offered_tools(every, profile)
     listening = ChangeNotifier(workspace, limits, watch=watch)
+    load = partial(workers.warm_up, workspace.name) if workers else workspace.warm_up
     with logs.without_rich():
         server = MemoryServer(
             NAME,
@@ -279,7 +289,7 @@ def build(
             instructions=INSTRUCTIONS,
             version=version(NAME),
             tools=list(shown),
-            middleware=[*middleware, *([WarmUp(workspace)] if warm_up else [])],
+            middleware=[*middleware, *([WarmUp(load)] if warm_up else [])],
             token_verifier=token_verifier,
             auth=auth,
             subscriptions=False,

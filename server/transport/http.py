@@ -213,6 +213,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
     listener = listen(host, port)
     stream = detach()
     logs.configure()
+    from speckit_memory.server.calls.worker_processes import WorkerProcesses
     from speckit_memory.server.mcp_server.app import build, workspace_of
     from speckit_memory.server.replies.worker_calls import ThreadLimits
 
@@ -221,6 +222,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
     workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
     workspaces = workspaces or {PATH: open_in()}
     limits = ThreadLimits()
+    workers = WorkerProcesses(served.workers, served.of_worker()) if served.workers > 1 else None
     # the SDK requires an issuer; with static tokens clients never contact it
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
     verifier = StaticToken(token) if token else None
@@ -236,6 +238,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
             token_verifier=verifier,
             auth=auth if token else None,
             middleware=[CancelHungUp(), *([RequestUsage(workspace)] if served.roots else [])],
+            workers=workers,
         )
         return server.streamable_http_app(
             streamable_http_path=path,
@@ -256,6 +259,8 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
         logs.event("listening", url=f"{address}{path}", token=bool(token))
     # a single store stays open: no other process does its background work
     status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
+    if workers is not None:
+        workers.close()
     for workspace in workspaces.values():
         workspace.finish(limits.running)
     logs.event("stopped", status=status)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server.calls.worker_processes import WorkerOptions
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.logging import logs
 
@@ -18,7 +19,8 @@ class WorkspaceRegistry:
 
     `roots` maps names to folders, empty for the single workspace of the environment; `profiles` has the tool profile of
     each, in the same order. `broken` maps unusable workspaces to their errors, which their clients receive. Cached
-    answers stay valid for `cache_seconds`; with `watch`, changed files are indexed.
+    answers stay valid for `cache_seconds`; with `watch`, changed files are indexed. Over HTTP, `workers` processes
+    answer reading calls; 1 for that of the server.
     """
 
     common: Common
@@ -28,6 +30,13 @@ class WorkspaceRegistry:
     warm_up: bool
     cache_seconds: int
     watch: bool
+    workers: int = 1
+
+    def of_worker(self) -> WorkerOptions:
+        """What a worker needs to know."""
+        roots: Mapping[str, Path | None] = self.roots or {"": None}
+        workspaces = {name: (root, profile) for (name, root), profile in zip(roots.items(), self.profiles, strict=True)}
+        return WorkerOptions(self.common, workspaces, self.cache_seconds)
 
     def log_broken(self) -> None:
         """Logs the unusable workspaces and the reasons."""

@@ -15,10 +15,13 @@ from speckit_memory.memory.store.file.guarding.queries import rows
 
 WITHIN_SECONDS = 60.0
 """A query that is asked again in other words within so long is taken to have failed."""
+MOST_BEFORE = 20
+"""Earlier queries of a session that are compared, the latest ones. Callers without a session share one: busy servers
+would otherwise compare each query with thousands."""
 _ASKED_BEFORE = """
 SELECT q.number, q.question ->> 'text', c.memories FROM queries q JOIN answers c ON c.query = q.number
 AND c.mode = 'served' WHERE q.at BETWEEN ? AND ? AND q.session = ? AND q.id <> ? AND q.rephrased_by = ''
-AND q.question IS NOT NULL AND c.failure = ''
+AND q.question IS NOT NULL AND c.failure = '' ORDER BY q.number DESC LIMIT ?
 """
 
 
@@ -29,7 +32,7 @@ def mark_rephrased(connection: apsw.Connection, seen: Observation, are_similar: 
     text = (later.question or {}).get("text")
     if not text or seen.control.failure:
         return
-    asked = rows(connection, _ASKED_BEFORE, (later.at - WITHIN_SECONDS, later.at, later.session, later.id))
+    asked = rows(connection, _ASKED_BEFORE, (later.at - WITHIN_SECONDS, later.at, later.session, later.id, MOST_BEFORE))
     rephrased = [
         (later.id, number)
         for number, words, memories in list(asked)

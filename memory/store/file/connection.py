@@ -35,6 +35,9 @@ T = TypeVar("T")
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
 SMALL_CACHE_KIB = 8_192
+PROCESS_BYTES = 16 << 20
+"""What SQLite may take in a process. Above it, connections reuse their pages instead of taking further ones: each
+thread has a connection, and pages that one read before mostly lie in the system's cache too."""
 LOG_BYTES = 4 << 20
 """The write-ahead log restarts at about this size in bytes, and is truncated to it when it has grown larger."""
 _PRAGMAS = (
@@ -319,6 +322,7 @@ class Database:
         with opening(), translate_errors(self.path):
             connection = self.bare()
             connection.execute(_PRAGMAS)
+            apsw.soft_heap_limit(PROCESS_BYTES)
             if self.rollback:
                 connection.pragma("synchronous", 2)  # FULL: NORMAL is safe in WAL mode only
             connection.enable_load_extension(True)

@@ -372,3 +372,24 @@ def test_an_upgrade_leaves_no_copy_and_a_failed_one_leaves_the_file_as_it_was(
         with EvaluationDatabase.open(path) as evaluation:
             assert evaluation.queries() == expected
     assert [file.name for file in path.parent.glob("*before*")] == []
+
+
+def test_a_query_is_compared_with_the_latest_ones_of_its_session_alone(
+    tmp_path: Path, observation: Callable[..., Observation]
+) -> None:
+    compared: list[str] = []
+
+    def are_similar(earlier: str, _later: str) -> bool:
+        compared.append(earlier)
+        return True
+
+    def asked(number: int) -> Observation:
+        seen = observation(number, at=1000.0 + number / 10, question={"text": f"q{number}"})
+        # no memory is in two answers
+        return dataclasses.replace(seen, control=dataclasses.replace(seen.control, memories=(3 * number,) * 3))
+
+    seen = [asked(number) for number in range(30)]
+    with EvaluationDatabase.open(tmp_path / "memory.evaluation.db") as evaluation:
+        evaluation.record(seen[:-1])
+        evaluation.record(seen[-1:], are_similar=are_similar)
+    assert compared == [f"q{number}" for number in range(28, 8, -1)]

@@ -11,7 +11,7 @@ import pytest
 from answered import refused
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import PROCESS_BYTES, Database
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.opening import require_sqlite
 from speckit_memory.memory.store.reading import loading, reader
@@ -56,6 +56,20 @@ def test_a_new_store_has_the_settings_of_the_specification(tmp_path: Path) -> No
         "temp_store": 2,
         "mmap_size": 0,
     }
+
+
+def test_a_process_keeps_no_more_pages_than_its_bound(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "large.db") as database:
+        with database.write() as txn:
+            txn.connection.execute("CREATE TABLE filler (bytes)")
+            # 40 MB
+            txn.connection.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
+                "INSERT INTO filler SELECT randomblob(4000) FROM n"
+            )
+        before = apsw.memory_used()
+        assert database.reader().execute("SELECT sum(length(bytes)) FROM filler").fetchall() == [(40_000_000,)]
+        assert apsw.memory_used() <= max(before, PROCESS_BYTES) + (1 << 20)
 
 
 def test_a_missing_file_is_not_made_unless_asked(tmp_path: Path) -> None:
