@@ -147,6 +147,7 @@ def parameters_of(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Calla
 
         own, taken = signature(method), signature(kind)
         parameters = (next(iter(own.parameters.values())), *taken.parameters.values())
+        call.__doc__ = f"{method.__doc__}\n\n{kind.__doc__}"
         vars(call)["__signature__"] = own.replace(parameters=parameters)
         return call
 

@@ -13,29 +13,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from speckit_memory.config.files.paths import named_paths
-from speckit_memory.config.pipelines.sources import DEFAULT
-from speckit_memory.config.workspace.deadline import deadline_in_force, deadline_of
-from speckit_memory.config.workspace.recording import recording_in_force
-from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings, settings
-from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
-from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.config.workspace.deadline import deadline_of
 from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, parameters_of
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.documents.committed_progress import CommittedProgress
-from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.runtime.text_models import TextModels
-from speckit_memory.engine.search.searcher import Searcher
-from speckit_memory.engine.serving.serving import ConfigurationState, problems_of
-from speckit_memory.engine.serving.start_shadows import beside_searches, serving_of
-from speckit_memory.engine.session.reopening import ReopeningStore
+from speckit_memory.engine.serving.serving import ConfigurationState
+from speckit_memory.engine.serving.start_shadows import beside_searches
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.engine.session.usage_events import noting_written
-from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.pipeline.configuration.loading import PipelineSource, name_of
+from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.checkpoints import CheckpointService
@@ -106,61 +96,10 @@ class Memory:
             return service
 
     @classmethod
-    def open(
-        cls,
-        path: str | Path | None = None,
-        pipeline: PipelineSource | None = None,
-        *,
-        root: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        create: bool = True,
-        strict: bool = False,
-        overrides: Mapping[str, str] | None = None,
-        shadows: bool = True,
-        stand_in: bool = False,
-    ) -> Self:
-        """Opens a store, creating it unless `create` is false.
-
-        If another file takes the store's path, or its contents are set back, the new file is opened and served.
-
-        Args:
-            path: The store's file; default: the environment, then `.speckit/memory.db`.
-            pipeline: A path, a preset name, a mapping in the form of a pipeline file, or a pipeline that was loaded
-                already; default: the environment, then `.speckit/pipeline.yaml`, then the shipped pipeline.
-            root: The folder that keys are relative to.
-            environ: Environment variables; default: those of the process.
-            create: Create a missing store, now or later when a deleted file is written to.
-            strict: Raise failures of steps instead of degrading the answer.
-            overrides: "step.parameter" to a YAML value.
-            shadows: Run the configured variants and record searches; false turns both off.
-            stand_in: Serve the shipped pipeline if the configured one cannot be used.
-
-        Raises:
-            SpeckitError: The store or the configuration cannot be used; lists all problems.
-        """
-        config = settings(path, None, root, environ)
-        source: PipelineSource = config.pipeline
-        if pipeline is not None and pipeline != "":
-            source, config = pipeline, _chosen(config, pipeline)
-        # read the files first: an invalid one must be reported before a store is created
-        config = replace(
-            config,
-            deadline_ms=deadline_in_force(config),
-            overrides=overrides or {},
-            recording=recording_in_force(config),
-            vector_index=vector_indexing_in_force(config),
-            entities=load_workspace_config(config.root).entities,
-        )
-        searching, config = _chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
-        models, recorder = TextModels(config.environ), Recorder(config.db, config.recording)
-
-        def opened(may_create: bool) -> OpenStore:
-            database = Database.open(config.db, create=may_create)
-            return OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
-
-        store = ReopeningStore(opened, create=create, measured=not shadows)
-        state = serving_of(config, searching, recorder) if shadows else ConfigurationState(config, searching)
-        return cls(StoreSession(store, state))
+    @parameters_of(StoreSession.open)
+    def open(cls, session: StoreSession) -> Self:
+        """Opens a store: `with Memory.open("memory.db", "balanced") as memory:`."""
+        return cls(session)
 
     def using(self, pipeline: PipelineSource, overrides: Mapping[str, str] | None = None) -> Memory:
         """The same open store and models through another pipeline: `with memory.using("bm25") as other:`.
@@ -168,9 +107,7 @@ class Memory:
         Each object is closed separately, in any order; the store closes with the last one. Raises SpeckitError with all
         problems of the pipeline, and E027 if this object is closed.
         """
-        config = replace(_chosen(self.session.settings, pipeline), overrides=overrides or {})
-        searching = Searcher.through(pipeline, config, overrides, strict=self.session.searcher.runner.strict)
-        return Memory(self.session.another(ConfigurationState(config, searching)))
+        return Memory(self.session.using(pipeline, overrides))
 
     def with_shadows(self, *pipelines: PipelineSource) -> Memory:
         """The same store and pipeline, with the answers of other pipelines attached to each result for comparison.
@@ -351,38 +288,6 @@ class Memory:
                     self.session.opened, now, tuple(self.session.store.replacements), ask, self.shadows.list(), files
                 )
             )
-
-
-def _chosen_or_shipped(
-    source: PipelineSource, config: Settings, *, strict: bool, stand_in: bool
-) -> tuple[Searcher, Settings]:
-    """Builds the chosen pipeline, or the shipped one as a fallback.
-
-    Args:
-        source: The chosen pipeline.
-        config: The settings, which say where the pipeline was chosen.
-        strict: Raise failures of steps instead of degrading the answer.
-        stand_in: Fall back to the shipped pipeline if files or the environment chose one that cannot be used.
-
-    Returns:
-        The pipeline, and the settings that name it.
-
-    Raises:
-        SpeckitError: The chosen pipeline cannot be used, and there is no fallback.
-    """
-    try:
-        return Searcher.through(source, config, config.overrides, strict=strict), config
-    except Exception as error:
-        if not stand_in or config.overrides or config.pipeline_by in (BY_CALL, BY_VALUE):
-            raise
-        shipped = Searcher.shipped(config, problems_of(error), strict=strict)
-        return shipped, replace(config, pipeline=DEFAULT, pipeline_by=SHIPPED)
-
-
-def _chosen(config: Settings, pipeline: PipelineSource) -> Settings:
-    """The settings with the pipeline that a call names."""
-    by = BY_CALL if isinstance(pipeline, str | Path) else BY_VALUE
-    return replace(config, pipeline=name_of(pipeline), pipeline_by=by)
 
 
 def _of_parts(progress: Callable[[IndexProgress], None] | None) -> Callable[[int, int], None]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import Memory
 from speckit_memory.engine.api.checkpoints import CheckpointService
 from speckit_memory.engine.api.deletions import DeletionService
@@ -26,15 +25,8 @@ from speckit_memory.engine.api.models import ModelService
 from speckit_memory.engine.api.pipelines import PipelineService
 from speckit_memory.engine.api.shadows import ShadowService
 from speckit_memory.engine.api.triggers import TriggerService
-from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.runtime.open_store import OpenStore
-from speckit_memory.engine.runtime.text_models import TextModels
-from speckit_memory.engine.search.searcher import Searcher
-from speckit_memory.engine.serving.serving import ConfigurationState
-from speckit_memory.engine.session.reopening import ReopeningStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import StoreClosedError
-from speckit_memory.memory.store.file.connection import Database
 
 KEY = "notes/fusion.md"
 TEXT = "---\ntitle: Rank fusion\ntrigger_phrases: [reciprocal rank]\n---\n# Rank fusion\n\nScores are added.\n"
@@ -43,14 +35,7 @@ TEXT = "---\ntitle: Rank fusion\ntrigger_phrases: [reciprocal rank]\n---\n# Rank
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[StoreSession]:
     """A session of a store with two memories."""
-    config = settings(tmp_path / "memory.db", "bm25", tmp_path, {})
-    models, recorder = TextModels({}), Recorder(config.db, config.recording)
-
-    def opener(may_create: bool) -> OpenStore:
-        return OpenStore(Database.open(config.db, create=may_create), tmp_path, models, recorder)
-
-    state = ConfigurationState(config, Searcher.through("bm25", config, {}, strict=True))
-    session = StoreSession(ReopeningStore(opener, create=True, measured=True), state)
+    session = StoreSession.open(tmp_path / "memory.db", "bm25", root=tmp_path, environ={}, strict=True, shadows=False)
     (tmp_path / "notes").mkdir()
     for name, text in ((KEY, TEXT), ("notes/other.md", "# Other\n\nA gateway retries.\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
