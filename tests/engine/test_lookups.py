@@ -25,7 +25,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     shutil.copytree(DECISIONS, root / "docs")
     with Memory.open(root / "m.db", root=root, environ={}, shadows=False) as memory:
         memory.index([root / "docs"])
-        index_in_memory(memory._open.read_model.current())
+        index_in_memory(memory.session.opened.read_model.current())
         yield memory
 
 
