@@ -121,7 +121,7 @@ class Occurrences:
     Thread-safe. Results are cached under a copy of the term and never handed out by the bags.
     """
 
-    __slots__ = ("_fields", "_known", "_last", "_rarities", "count", "rows")
+    __slots__ = ("_fields", "_known", "_rarities", "count", "rows")
 
     def __init__(self, fields: Sequence[BagField], rows: int, count: int) -> None:
         self._fields = fields
@@ -131,8 +131,6 @@ class Occurrences:
         """The number of rows without holes."""
         self._known: _Kept[Held] = _Kept()
         self._rarities: dict[int, float] = {}
-        # replaced as one tuple, so that another thread sees an old query or the new one, but no mixture
-        self._last: tuple[list[tuple[str, float]], Column] = ([], np.zeros(rows))
 
     def lengths(self, weights: Sequence[float]) -> Column:
         """The length of each row with these field weights, float64[rows]."""
@@ -155,10 +153,7 @@ class Occurrences:
         return found
 
     def coverage(self, terms: list[tuple[str, float]]) -> Column:
-        """The share of the weighted terms' information that each row holds; caches the last query."""
-        asked, known = self._last
-        if asked == terms:
-            return known.copy()
+        """The share of the weighted terms' information that each row holds."""
         held = np.zeros(self.rows)
         total = 0.0
         wanted = {term for term, _ in terms}
@@ -170,7 +165,6 @@ class Occurrences:
             total += information
         if total:
             held /= total
-        self._last = terms, held.copy()
         return held
 
     def _found(self, term: str, asked: Collection[str]) -> Held:
