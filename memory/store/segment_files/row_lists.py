@@ -37,9 +37,7 @@ class RowLists:
         """The rows of a term, of which there are `count`; a new array."""
         gaps = self._gaps[self._starts[term] : self._starts[term + 1]]
         rows: Rows = np.add.accumulate(gaps, dtype=np.int32)
-        if len(rows) == count:
-            return rows
-        found: Rows = rows[gaps != ESCAPE]
+        found: Rows = rows if len(rows) == count else rows[gaps != ESCAPE]
         return found
 
     def all(self, counts: Counts) -> Rows:
