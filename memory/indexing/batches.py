@@ -181,7 +181,7 @@ class BatchWriter:
         passages = [made.passages for made in batch if made.passages is not None]
         if len(passages) < len(batch) or not isinstance(self._embedder, StaticEmbedder):
             return None
-        embedded = known(self._database.reader(), self._embedder, passages)
+        embedded = known(self._embedder, passages)
         return self._counted(embedded)
 
     def _embed(self, texts: Iterable[str]) -> EmbeddedTexts | None:

@@ -1,8 +1,8 @@
 """Builds the vectors of another model while the current ones are in use, and switches to them (features I6, I7).
 
 New vectors are computed into the cache, batch by batch, while searches use the old ones. A killed process loses one
-batch, and the next one resumes. The switch is one transaction that computes nothing. The old vectors stay in the cache,
-so that switching back computes nothing either.
+batch, and the next one resumes. The switch is one transaction that computes nothing. An encoder's vectors stay in the
+cache, so that switching back to it computes nothing either.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.intake.index_report import IndexProgress, OnProgress
 from speckit_memory.memory.models.embedders.protocol import Embedder, FingerprintedEmbedder, TokenModel
-from speckit_memory.memory.models.passage_vectors import GROUP, texts_of, title_repeats
+from speckit_memory.memory.models.passage_vectors import GROUP, TITLE_REPEATS, texts_of, title_repeats
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading import reader
@@ -138,6 +138,8 @@ def _exchange(txn: Transaction, made: ModelFingerprint, repeats: int, token_mode
         there = [chunk for chunk in ids if chunk not in waiting and keys.get(chunk) in found]
         if there:
             vectors.insert(txn, there, np.stack([found[keys[chunk]] for chunk in there]), made.model_id)
+    if repeats == TITLE_REPEATS:  # vectors pooled of tokens, which the cache held for the change alone
+        connection.execute("DELETE FROM embedding_cache WHERE model_id = ?", (made.model_id,))
     # After the inserts above: what is still pending gets its vector and its tokens together later, so old tokens go.
     connection.execute("DELETE FROM chunk_tokens WHERE chunk_id IN (SELECT id FROM chunks WHERE vector = 'pending')")
     # chunk_count > 0: a memory without passages keeps its status.

@@ -69,7 +69,8 @@ class EmbeddedTexts:
     """Vectors in the order of their texts, shape (n, dimensions), and the changes to make to the cache.
 
     `tokens` are the distinct token ids of each text, ascending, by the tokeniser `token_model_id`; None if the embedder
-    has no tokens. `computed` maps text hashes to new vectors to store; `used` lists the hashes of cache hits.
+    has no tokens. `computed` maps text hashes to new vectors; `used` lists the hashes of cache hits. `kept` says
+    whether the cache keeps the new ones: a model that pools the vectors of tokens makes them as fast as they are read.
     """
 
     rows: Vectors
@@ -78,9 +79,10 @@ class EmbeddedTexts:
     computed: dict[str, Vectors]
     used: tuple[str, ...]
     provenance: Provenance | None = None
+    kept: bool = True
 
     def note(self, txn: Transaction, model_id: str, now: float) -> None:
-        """Store the new vectors and the cache hits, and the model's provenance.
+        """Store the new vectors and the cache hits in the cache, and the model's provenance.
 
         Raises E002 if the store's tokens belong to another token model.
         """
@@ -88,8 +90,9 @@ class EmbeddedTexts:
             embedding_models.note(txn, ModelFingerprint(model_id, *self.provenance, self.rows.shape[1]), now)
         if self.tokens:
             token_sets.claim(txn, self.token_model_id)
-        embedding_cache.store(txn, model_id, self.computed, now)
-        embedding_cache.touch(txn, model_id, self.used, now)
+        if self.kept:
+            embedding_cache.store(txn, model_id, self.computed, now)
+            embedding_cache.touch(txn, model_id, self.used, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +128,15 @@ def passages_of(embedder: StaticEmbedder, documents: Sequence[Sequence[str]]) ->
     return found
 
 
-def known(connection: Connection, embedder: StaticEmbedder, passages: Sequence[PassageBatch]) -> EmbeddedTexts:
-    """Return the result of `embed` for passages embedded already; vectors in the cache take precedence."""
+def known(embedder: StaticEmbedder, passages: Sequence[PassageBatch]) -> EmbeddedTexts:
+    """Return the result of `embed` for passages embedded already."""
     hashes = [each for document in passages for each in document.hashes]
     if not hashes:
         return EmbeddedTexts(np.empty((0, 0), np.float32), [], embedder.token_model_id, {}, ())
     rows = np.concatenate([document.rows for document in passages])
-    cached = embedding_cache.lookup(connection, embedder.model_id, set(hashes))
-    for at, key in enumerate(hashes):
-        if key in cached:
-            # rows: (n, dimensions); the cache wins, so that a store never holds two vectors for one text.
-            rows[at] = cached[key]
-    computed = {key: row for key, row in zip(hashes, rows, strict=True) if key not in cached}
     tokens = [each for document in passages for each in document.tokens]
-    return EmbeddedTexts(rows, tokens, embedder.token_model_id, computed, tuple(cached), embedder.provenance)
+    computed = dict(zip(hashes, rows, strict=True))
+    return EmbeddedTexts(rows, tokens, embedder.token_model_id, computed, (), embedder.provenance, kept=False)
 
 
 def embed(
@@ -148,6 +146,8 @@ def embed(
     keep: Callable[[Mapping[str, Vectors]], None] | None = None,
 ) -> EmbeddedTexts:
     """Embed texts, each distinct one at most once and only if it is not in the cache. Writes nothing itself.
+
+    The cache holds no vectors of a model that pools the vectors of tokens.
 
     Texts are processed in groups, to bound the texts and token sequences held in memory.
 
@@ -163,9 +163,11 @@ def embed(
     tokens: list[Tokens] | None = [] if isinstance(embedder, TokenModel) else None
     cached: dict[str, Vectors] = {}
     computed: dict[str, Vectors] = {}
+    kept = not isinstance(embedder, PoolingModel)
     while group := _group(waiting):
         keys = [sha256(text.encode()).hexdigest() for text in group]
-        cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
+        if kept:
+            cached |= embedding_cache.lookup(connection, embedder.model_id, set(keys))
         # Text hash to its place in the group; equal texts of a group share one entry.
         # `computed` is checked too: equal texts in different groups are embedded once.
         missing = {key: at for at, key in enumerate(keys) if key not in cached and key not in computed}
@@ -178,7 +180,7 @@ def embed(
         else:
             found = np.empty((0, 0), np.float32)  # without missing texts the model is not loaded
         new = dict(zip(missing, found, strict=True))
-        if keep is None:
+        if keep is None or not kept:
             computed |= new
         elif new:
             keep(new)
@@ -191,7 +193,8 @@ def embed(
     rows = np.array([vectors[key] for key in hashes], np.float32) if hashes else np.empty((0, 0), np.float32)
     computed = {key: row for key, row in zip(hashes, rows, strict=True) if key in computed}  # views of `rows`: one copy
     token_model = embedder.token_model_id if isinstance(embedder, TokenModel) else ""
-    return EmbeddedTexts(rows, tokens, token_model, computed, tuple(cached), _provenance(embedder) if hashes else None)
+    provenance = _provenance(embedder) if hashes else None
+    return EmbeddedTexts(rows, tokens, token_model, computed, tuple(cached), provenance, kept)
 
 
 def _provenance(embedder: Embedder) -> Provenance | None:

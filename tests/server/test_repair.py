@@ -142,14 +142,16 @@ def test_values_that_no_store_has_written_are_named_and_keep_no_fault_from_being
 
 OTHER_SPACES = {
     "a passage by another model": (
-        "INSERT INTO embedding_cache SELECT 'other', 'a', embedding, 1, 1 FROM chunk_vectors WHERE rowid = 1; "
-        "DELETE FROM embedding_cache WHERE vector = (SELECT embedding FROM chunk_vectors WHERE rowid = 1) "
-        "AND model_id <> 'other'",
+        "INSERT INTO embedding_cache SELECT 'other', 'a', embedding, 1, 1 FROM chunk_vectors WHERE rowid = 1",
         1,
     ),
-    "all by another model than is named": ("UPDATE meta SET value = 'other' WHERE key = 'embedding_model'", 6),
+    "all by another model than is named": (
+        "INSERT INTO embedding_cache SELECT 'one', CAST(rowid AS TEXT), embedding, 1, 1 FROM chunk_vectors; "
+        "UPDATE meta SET value = 'other' WHERE key = 'embedding_model'",
+        6,
+    ),
     "another revision is named, of other dimensions": (
-        "UPDATE meta SET value = 'other-2' WHERE key = 'embedding_model'; DELETE FROM embedding_cache; "
+        "UPDATE meta SET value = 'other-2' WHERE key = 'embedding_model'; "
         "INSERT INTO embedding_models VALUES ('other-2', 'bundled', '2', 'mean', 8, 1)",
         6,
     ),
@@ -177,7 +179,8 @@ def test_vectors_of_another_space_are_found_and_made_anew_by_the_next_index(work
 
 @pytest.mark.requirement("M14.repair", "I6")
 def test_vectors_in_the_cache_of_another_length_than_their_model_makes_are_removed(workspace: Path) -> None:
-    damage(workspace / "memory.db", "UPDATE embedding_cache SET vector = substr(vector, 1, 32) WHERE rowid = 1")
+    short = "INSERT INTO embedding_cache SELECT model_id, 'a', zeroblob(32), 1, 1 FROM embedding_models"
+    damage(workspace / "memory.db", short)
     assert "have the wrong number of dimensions" in " ".join(call(workspace, ["doctor"]).ended(1).out.split())
     told = {check["name"]: check for check in call(workspace, ["doctor", "--repair", "--json"]).json["checks"]}
     assert (told["repair"]["verdict"], told["store"]["verdict"]) == ("ok", "ok")

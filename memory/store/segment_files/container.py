@@ -180,6 +180,10 @@ class Container:
         # a view: np.ndarray raises if the bytes do not suffice, and keeps them alive
         return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), self._bytes, entry["offset"])
 
+    def names(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._entries)
+
     def unchanged(self) -> bool:
         """Whether the arrays still have the contents that the file had when it was opened (`mapping`)."""
         return self._mapping is None or self._mapping.unchanged()

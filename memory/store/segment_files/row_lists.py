@@ -37,17 +37,15 @@ class RowLists:
         """The rows of a term, of which there are `count`; a new array."""
         gaps = self._gaps[self._starts[term] : self._starts[term + 1]]
         rows: Rows = np.add.accumulate(gaps, dtype=np.int32)
-        if len(rows) == count:
-            return rows
-        found: Rows = rows[gaps != ESCAPE]
-        return found
+        return rows if len(rows) == count else rows[gaps != ESCAPE]
 
     def all(self, counts: Counts) -> Rows:
         """The rows of all terms, one term after the other; `counts` are the rows of each term."""
         sums = np.append(0, np.cumsum(self._gaps, dtype=np.int64))
         # sums: before each gap; what was reached before a term's first gap does not count for its rows
         before = np.repeat(sums[np.asarray(self._starts)[:-1]], counts)
-        return (sums[1:][self._gaps != ESCAPE] - before).astype(np.int32)
+        rows: Rows = (sums[1:][self._gaps != ESCAPE] - before).astype(np.int32)
+        return rows
 
 
 def encode(rows: NDArray[np.integer[Any]], counts: Counts) -> tuple[Gaps, NDArray[np.int64]]:

@@ -41,7 +41,7 @@ def stored(database: Database) -> list[list[int]]:
 
 
 @pytest.mark.requirement("R1")
-def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vector_was_cached(
+def test_indexing_stores_the_tokens_of_title_and_passage_also_of_a_file_that_was_moved(
     indexer: Indexer, database: Database, embedder: StaticEmbedder, root: Path, write: Write
 ) -> None:
     write("a.md", "# Rank fusion\n\nScores are added, scores are standardised.\n")
@@ -53,7 +53,7 @@ def test_indexing_stores_the_tokens_of_title_and_passage_whether_or_not_the_vect
     assert stored(database) == expected
     (root / "a.md").rename(root / "b.md")
     report = indexer.index([root], now=2.0)
-    assert (report.cache_hits, report.renamed, report.absent) == (1, [FileMove("a.md", "b.md")], [])
+    assert (report.embedded, report.renamed, report.absent) == (1, [FileMove("a.md", "b.md")], [])
     assert stored(database) == expected
     assert database.check() == []
 

@@ -205,13 +205,34 @@ def test_a_run_counts_nothing_that_another_did_meanwhile(
 
 
 @pytest.mark.requirement("I7.unchanged")
-def test_a_forced_run_takes_its_vectors_from_the_cache(indexer: Indexer, root: Path, write: Write) -> None:
+def test_a_forced_run_takes_the_vectors_of_an_encoder_from_the_cache(
+    database: Database, embedder: StaticEmbedder, root: Path, write: Write
+) -> None:
+    class Encoder:
+        """The vectors of the bundled model by one that pools no tokens."""
+
+        model_id, dimensions = "encoder", embedder.dimensions
+        embed_documents, embed_query = embedder.embed_documents, embedder.embed_query
+
+    write("long.md", LONG)
+    first = Indexer(database, Encoder(), Analyser(), root).index([root], now=100.0)
+
+    forced = Indexer(database, Encoder(), Analyser(), root).index([root], now=200.0, force=True)
+
+    assert (forced.unchanged, forced.embedded, forced.cache_hits) == (["long.md"], 0, first.embedded)
+
+
+@pytest.mark.requirement("I7.key")
+def test_vectors_pooled_of_tokens_are_not_cached(
+    indexer: Indexer, database: Database, root: Path, write: Write
+) -> None:
     write("long.md", LONG)
     first = indexer.index([root], now=100.0)
 
     forced = indexer.index([root], now=200.0, force=True)
 
-    assert (forced.unchanged, forced.embedded, forced.cache_hits) == (["long.md"], 0, first.embedded)
+    assert (forced.unchanged, forced.embedded, forced.cache_hits) == (["long.md"], first.embedded, 0)
+    assert database.reader().execute("SELECT count(*) FROM embedding_cache").get == 0
 
 
 @pytest.mark.requirement("I1", "I8")

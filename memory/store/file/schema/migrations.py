@@ -202,6 +202,10 @@ ALTER TABLE memories ADD COLUMN ctime_ns INTEGER;
 memories a restore removed, and each file's ctime, which also changes when its mtime is set back."""
 
 
+UNCACHED_POOLS = "DELETE FROM embedding_cache WHERE model_id GLOB 'static-*'"
+"""Vectors pooled of tokens are made as fast as they are read: the cache no longer holds them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
     """A step from one schema to the next, in SQL without transaction control.
@@ -239,6 +243,7 @@ MIGRATIONS = (
     Migration("0021_absences", ABSENCES),
     Migration("0022_surface", SURFACE),
     Migration("0023_packed_texts", PACKED_TEXTS, pack_rows, WITHOUT_UNPACKED),
+    Migration("0024_uncached_pools", UNCACHED_POOLS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

@@ -32,6 +32,7 @@ RELEASED = {
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
     "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
     "0022_surface": "7676f6db9f384617", "0023_packed_texts": "053ec35ce3367af3",
+    "0024_uncached_pools": "0df0f07b626fd23a",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""
@@ -105,7 +106,11 @@ def as_it_was(path: Path, today: Path, steps: Sequence[str]) -> None:
             "trigger_tokens, path_tokens, (SELECT group_concat(tokens, ' ' ORDER BY ordinal) FROM chunks c "
             "WHERE c.memory_id = t.memory_id) FROM texts t"
             if "body" in columns(old, "texts")
-            else "SELECT 1"
+            else "INSERT INTO memory_fts (rowid, body, title, triggers, path) SELECT memory_id, (SELECT "
+            "group_concat(unpacked(t.tokens, ordinal), ' ' ORDER BY ordinal) FROM chunks c "
+            "WHERE c.memory_id = t.memory_id), title_tokens, trigger_tokens, path_tokens FROM texts t; "
+            "INSERT INTO surface_fts (rowid, title, body) SELECT m.id, m.title, b.body FROM memories m "
+            "JOIN bodies b ON b.memory_id = m.id"
         )
 
 
