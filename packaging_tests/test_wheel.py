@@ -57,9 +57,21 @@ def test_the_installed_wheel_indexes_and_searches_beside_decoy_packages(installe
 
 
 def test_the_demonstration_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    shown = run(installed, "demo", cwd=tmp_path)
+    shown = run(installed, "demo", "--html", "page.html", cwd=tmp_path)
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<svg ") == 4  # two plots, wide and narrow
+
+
+def test_a_page_of_restructuredtext_is_found_by_the_title_of_its_section(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "guide.rst").write_text(
+        "=====\nGuide\n=====\n\n.. _retries:\n\nRetries\n-------\n\nThree times::\n\n   x\n"
+    )
+    indexed = run(installed, "index", "guide.rst", "--json", cwd=tmp_path)
+    found = run(installed, "search", "retries", "--json", cwd=tmp_path)
+
+    assert indexed.returncode == 0, indexed.stderr
+    assert [row["title"] for row in json.loads(found.stdout)["results"]] == ["Guide"]
 
 
 @pytest.mark.requirement("E3", "E3.anywhere")
