@@ -28,7 +28,6 @@ from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
-from speckit_memory.pipeline.ports.immutable import own
 
 HOLE = -1
 """The value in `ids` of a row whose entry was removed."""
@@ -231,7 +230,6 @@ class PostingsIndex:
 
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
-        term = own(term)
         if not self._changed(term):
             return self._base.postings(term)
         found = self._brought_together(term)
@@ -243,7 +241,7 @@ class PostingsIndex:
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows contain a term, without copying its postings."""
-        term, rows = own(term), np.array(rows, np.int32)
+        rows = np.array(rows, np.int32)
         if self._changed(term):
             return among(self._brought_together(term).rows, rows)
         return self._base.holding(term, rows)
@@ -346,9 +344,9 @@ class PostingsIndex:
 
     def _brought_together(self, term: str) -> Postings:
         """The merged postings of a changed term. Shared: do not hand them out."""
-        found = self._lists.get(own(term))
+        found = self._lists.get(term)
         if found is None:
-            found = self._lists[own(term)] = self._merged(own(term))
+            found = self._lists[term] = self._merged(term)
         return found
 
     def _merged(self, term: str) -> Postings:
