@@ -10,7 +10,6 @@ import numpy as np
 
 from speckit_memory.pipeline.arithmetic.bm25f import BagField, Bm25F, Occurrences, Rows
 from speckit_memory.pipeline.ports import FIELDS, Attributes, Column, Field, Ids, Level, TermIndex
-from speckit_memory.pipeline.ports.immutable import own
 
 Part = tuple[Field, Level]
 """Names an inverted index."""
@@ -45,7 +44,7 @@ class BagParameters(NamedTuple):
         if not (0.0 <= k1 < inf and 0.0 <= b <= 1.0):
             raise ValueError(f"k1 is {k1} and b is {b}; accepted: k1 from 0, b from 0 to 1")
         for known in ("memory", "chunk"):
-            if own(level) == known:
+            if level == known:
                 return cls(plain, k1, b, known)
         raise ValueError(f"the level is {level!r}; accepted: memory, chunk")
 

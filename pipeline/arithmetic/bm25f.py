@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from speckit_memory.pipeline.arithmetic import first_of_runs, idf
 from speckit_memory.pipeline.ports import Column, TermIndex
-from speckit_memory.pipeline.ports.immutable import own
 
 Rows = NDArray[np.intp]
 
@@ -257,4 +256,4 @@ class Bm25F:
 
 def _plain(terms: Mapping[str, float]) -> list[tuple[str, float]]:
     """Terms and weights as plain `str` and `float`."""
-    return [(own(term), float(weight)) for term, weight in terms.items()]
+    return [(term, float(weight)) for term, weight in terms.items()]

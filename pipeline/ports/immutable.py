@@ -1,4 +1,4 @@
-"""Immutable copies of arrays and texts."""
+"""Immutable copies of arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,3 @@ def immutable(array: NDArray[T]) -> NDArray[T]:
     """
     plain: NDArray[T] = np.array(array, order="C", copy=None, subok=False)
     return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)
-
-
-def own(text: str) -> str:
-    """The characters of a text as an exact `str`, suitable as a key.
-
-    An instance of a subclass of `str` may claim to equal another text.
-    """
-    return str.__str__(text)

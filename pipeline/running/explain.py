@@ -52,12 +52,12 @@ def _derived(step: StepScore, row: int, before: float, after: float) -> StepExpl
     """The formula that gives the score of a row; if the step has named another one, the score alone."""
     try:
         formula, parts = Workings(step.formulas, step.names, step.parts).of_row(row)
-        numbers = {name: np.float64(part) for name, part in (parts | {BEFORE: before}).items()}
-        value = parse_formula(formula).value(numbers)
+        numbers = {name: np.array([part]) for name, part in (parts | {BEFORE: before}).items()}
+        value = float(np.ravel(parse_formula(formula).value(numbers))[0])
     except (KeyError, ValueError):  # it names no part, it cannot be read, or none applies
         formula, parts, value = "", {}, np.nan
     if step.scale is Scale.UNIT:
-        value = np.clip(value, 0.0, 1.0)
+        value = min(max(value, 0.0), 1.0)
     if value != after:
         return StepExplanation(step.step, "replace", str(step.scale), {step.step: after}, before, after)
     return StepExplanation(step.step, step.kind, str(step.scale), parts, before, after, formula)

@@ -9,7 +9,6 @@ import numpy as np
 
 from speckit_memory.memory.models.crossencoders.protocol import CrossEncoderModel
 from speckit_memory.pipeline.ports import Column, Unavailable
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening, query_ns
 
 BATCH = 8
@@ -44,7 +43,7 @@ class GuardedCrossEncoder:
 
         Raises TypeError for arguments that are not text: that is not a failure of the model.
         """
-        query, texts = own(query), tuple(map(own, texts))
+        texts = tuple(texts)
         if absence := self._missing():
             return absence
         patience = -1.0 if deadline_ns is None else max(deadline_ns - self._clock(), 0) / 1e9

@@ -15,7 +15,6 @@ from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
 from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.protocol import Provenance, SentenceEncoder, TokenModel
 from speckit_memory.pipeline.ports import Vectors
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 REMEMBERED_QUERIES = 1_000
@@ -88,7 +87,7 @@ class EncoderEmbedder(BesideTokens):
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a query, shape (dimensions,); zeros for a blank one."""
         # A copy: callers may write into the vector, and the cached one is shared.
-        return self._query(own(text)).copy()
+        return self._query(text).copy()
 
     def _encoded_query(self, text: str) -> Vectors:
         return self._unit(self._settle()[1].query + text) if text.strip() else np.zeros(self.dimensions, np.float32)

@@ -24,7 +24,6 @@ from speckit_memory.memory.store.tables.graph import edges, ranks
 from speckit_memory.memory.store.tables.vectors import encoder_vectors
 from speckit_memory.memory.store.tables.words import fulltext, summaries, surface
 from speckit_memory.pipeline.ports import Column, Ids, MemoryName, Neighbours, Passage, Unavailable
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 ASKED_OF_FILE = 2
@@ -118,7 +117,7 @@ class Fts5Search:
         """
         # Most memories are usually admitted, so that twice the limit contains enough; restricting the search itself
         # takes twice the time.
-        tokens, weights = tuple(map(own, tokens)), _four(weights)
+        tokens, weights = tuple(tokens), _four(weights)
         with self._database.snapshot_read() as connection:
             ids, scores = fulltext.match(connection, tokens, weights, 2 * limit)
             admitted = scope.admits(ids)
@@ -131,7 +130,7 @@ class Fts5Search:
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Restriction) -> Ids:
         """The first `limit` memories, by id, that contain the words of each phrase consecutively, as written."""
-        phrases = tuple(map(own, phrases))
+        phrases = tuple(phrases)
         with self._database.snapshot_read() as connection:
             ids = surface.holding(connection, phrases, limit)
             admitted = scope.admits(ids)
@@ -208,7 +207,7 @@ class SqlCausalGraph:
 
     def degrees(self, relation_weights: dict[str, float]) -> tuple[Ids, Column]:
         """Every connected memory (ascending) and its weighted degree, Σ weight × strength over its edges (C5)."""
-        weights = tuple(sorted((own(relation), float(weight)) for relation, weight in relation_weights.items()))
+        weights = tuple(sorted((relation, float(weight)) for relation, weight in relation_weights.items()))
         found = self._degrees.get(weights)
         if found is None:
             with opening(), self._moment.read() as (connection, is_of_it):
@@ -224,7 +223,6 @@ class SqlCausalGraph:
 
         A chunk counts as its memory.
         """
-        relation = own(relation)
         sources = self._sources.get(relation)
         memories = set(self._columns.parents(ids).tolist())
         if sources is None and (asked := self._asked.get(relation, 0)) < ASKED_OF_FILE:
@@ -317,7 +315,7 @@ class EncodedTexts:
         if self._encoder is None:
             return Unavailable("no sentence encoder is configured")
         try:
-            model_id, vector = self._encoder.model_id, self._encoder.embed_query(own(query))
+            model_id, vector = self._encoder.model_id, self._encoder.embed_query(query)
         except SpeckitError as error:
             return Unavailable(error.problems[0].message)
         with self._database.snapshot_read() as connection:

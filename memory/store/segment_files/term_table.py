@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segment_files.container import Container, Writer
-from speckit_memory.pipeline.ports.immutable import own
 
 # Rules out most terms as spelling neighbours of another one, by length and set of letters.
 #
@@ -125,7 +124,6 @@ class TermTable:
         except KeyError:
             if len(self._asked) >= MOST_ASKED:
                 self._asked.clear()
-            term = own(term)
             return self._asked.setdefault(term, self._found(term))
 
     def _found(self, term: str) -> int | None:
@@ -152,7 +150,7 @@ class TermTable:
         """A superset of the terms within `edits` edits of a term (`near_terms`)."""
         if self._near is None:  # built for the first misspelt word; a process may never see one
             self._near = NearTerms(np.asarray(self._text), np.asarray(self._ends))
-        return map(self.name, self._near.places(own(term), edits).tolist())
+        return map(self.name, self._near.places(term, edits).tolist())
 
     def __iter__(self) -> Iterator[str]:
         """All terms in order of their numbers."""

@@ -18,7 +18,6 @@ from speckit_memory.memory.models.embedders.protocol import Provenance, TokenMod
 from speckit_memory.memory.models.embedders.remote.client import ATTEMPTS, EmbeddingClient
 from speckit_memory.memory.models.embedders.remote.endpoint import Endpoint
 from speckit_memory.pipeline.ports import Vectors
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 QUERY_SECONDS = 5.0
@@ -91,7 +90,7 @@ class RemoteEmbedder(BesideTokens):
 
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a query, shape (dimensions,); zeros for a blank one."""
-        return self._query(own(text)).copy()
+        return self._query(text).copy()
 
     def _encoded_query(self, text: str) -> Vectors:
         if not text.strip():

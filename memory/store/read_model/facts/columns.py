@@ -15,7 +15,6 @@ from speckit_memory.memory.store.read_model.facts.scope import Mask, MemoryScope
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, Tier
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.ports import Column, Filter, Ids, Scope
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 TEMPORARY_LIFE = 7 * 86_400.0
@@ -197,7 +196,6 @@ class Columns:
 
     def of_tier(self, tier: str) -> Ids:
         """Ids of all memories of a tier, ascending."""
-        tier = own(tier)
         found = self._of_tier.get(tier)
         if found is None:
             found = self._of_tier[tier] = self._known[self._label("tier").where(lambda value: value == tier)]
@@ -213,7 +211,6 @@ class Columns:
 
     def in_folder(self, folder: str) -> Ids:
         """Ids of all memories in exactly this folder, ascending."""
-        folder = own(folder)
         return self._known[self._label("folder").where(lambda value: value == folder)]
 
     @property

@@ -15,7 +15,6 @@ from speckit_memory.memory.store.read_model.vectors.token_table import TokenTabl
 from speckit_memory.memory.store.tables.words import token_sets
 from speckit_memory.pipeline.arithmetic import distinct, idf
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 
@@ -38,7 +37,7 @@ class SnapshotTokens:
 
     def of_text(self, text: str) -> Ids | Unavailable:
         """Distinct token numbers of a query, ascending; Unavailable without the store's token model."""
-        tokens = self._models.tokens(own(text))
+        tokens = self._models.tokens(text)
         return tokens if isinstance(tokens, Unavailable) else distinct(tokens)
 
     def of_passages(self, ids: Ids) -> list[Ids]:

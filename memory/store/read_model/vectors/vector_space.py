@@ -20,7 +20,6 @@ from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors.vectors import MODEL
 from speckit_memory.pipeline.ports import Column, Ids, Level, Unavailable, Vectors
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 SEARCHES_OF_FILE = 2
@@ -71,7 +70,7 @@ class SnapshotVectors:
 
     def embed(self, text: str) -> Vectors | Unavailable:
         """The unit vector of a query; in a mean of token vectors, rare tokens weigh more."""
-        return self._models.embed(own(text), self._tokens.weights)
+        return self._models.embed(text, self._tokens.weights)
 
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
         """The nearest ids, cosines and best chunks: see `VectorMatrix.nearest`.

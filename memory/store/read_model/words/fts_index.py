@@ -21,7 +21,6 @@ from speckit_memory.memory.store.tables.words.token_counts import TokenCounts
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.arithmetic.bags import Part
 from speckit_memory.pipeline.ports import FIELDS, Ids, Postings
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 Rows = NDArray[np.int32]
@@ -220,19 +219,19 @@ class FileIndex:
 
     def postings(self, term: str) -> Postings:
         """Rows (ascending) and frequencies of a term; empty when the term is unknown."""
-        found = self._words.word(self._part, own(term))
+        found = self._words.word(self._part, term)
         if isinstance(found, PostingsIndex):
             return found.postings(term)
         return Postings(found.postings.rows.copy(), found.postings.frequency.copy())
 
     def holders(self, term: str) -> int:
         """Number of entries that contain a term."""
-        found = self._words.word(self._part, own(term))
+        found = self._words.word(self._part, term)
         return found.holders(term) if isinstance(found, PostingsIndex) else len(found.postings.rows)
 
     def holding(self, term: str, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows contain a term."""
-        found = self._words.word(self._part, own(term))
+        found = self._words.word(self._part, term)
         if isinstance(found, PostingsIndex):
             return found.holding(term, rows)
         return among(found.postings.rows, np.array(rows, np.int32))
@@ -244,7 +243,7 @@ class FileIndex:
         """
         if not self._ordered:
             raise ValueError("the index does not know the order of its words")
-        before, after = self._words.word(self._part, own(first)), self._words.word(self._part, own(second))
+        before, after = self._words.word(self._part, first), self._words.word(self._part, second)
         for seen in (before, after):
             if isinstance(seen, PostingsIndex):
                 return seen.adjacent(first, second)

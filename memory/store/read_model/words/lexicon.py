@@ -20,7 +20,6 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.tables.words import fulltext
 from speckit_memory.pipeline.arithmetic.bags import BagParameters, Part, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
-from speckit_memory.pipeline.ports.immutable import own
 from speckit_memory.pipeline.process.clock import opening
 
 
@@ -147,7 +146,7 @@ class SnapshotLexicon:
         found = self._indexes.get((field, level))
         if found is not None:
             return found
-        part = _PARTS.get((own(field), own(level)))
+        part = _PARTS.get((field, level))
         if part is None:
             raise ValueError(f"there is no index of the field {field!r} at level {level!r}")
         with opening(), self._loading:

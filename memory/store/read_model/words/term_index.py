@@ -30,7 +30,6 @@ from speckit_memory.memory.store.segment_files.container import Array, Container
 from speckit_memory.memory.store.segment_files.row_lists import RowLists, smallest_type
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
-from speckit_memory.pipeline.ports.immutable import own
 
 HOLE = -1
 """The value in `ids` of a row whose entry was removed."""
@@ -317,7 +316,7 @@ class PostingsIndex:
         if found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known = {}
-            found = self._known[own(term)] = self._looked_up(term)
+            found = self._known[term] = self._looked_up(term)
         return found
 
     def _looked_up(self, term: str) -> Postings:
