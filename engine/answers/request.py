@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from speckit_memory.engine.answers.query_syntax import ParsedQuery, read
@@ -65,7 +65,7 @@ class SearchRequest:
         typed = read(clean(self.text))
         if typed.negation and not _leaves_out(typed, store, store.attributes.scope(wanted, now)):
             typed = ParsedQuery(clean(self.text).strip())
-        _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)
+        _check(self, clean(self.text).strip() or " ".join(concepts), typed)
         text = typed.text or " ".join(concepts)
         return Query(
             text=text,
@@ -144,9 +144,9 @@ def _display(value: object) -> str:
     return f"{abridge(repr(value), 60)} ({type(value).__name__})"
 
 
-def _check(question: SearchRequest, typed: ParsedQuery) -> None:
-    text, concepts, limit = question.text, question.concepts, question.limit
-    problems = list(_too_long(question))
+def _check(question: SearchRequest, text: str, typed: ParsedQuery) -> None:
+    concepts, limit = question.concepts, question.limit
+    problems = list(_too_long(question, text))
     if not concepts and not _tells(text):
         problems.append(
             Problem("E043", "the query contains no letter or digit" if text.strip() else "the query is empty")
@@ -176,10 +176,10 @@ def _check(question: SearchRequest, typed: ParsedQuery) -> None:
         raise SpeckitError.of(problems)
 
 
-def _too_long(question: SearchRequest) -> Iterator[Problem]:
+def _too_long(question: SearchRequest, query: str) -> Iterator[Problem]:
     """Texts longer than any typed query, since every character costs time."""
     concepts = ((f"concept {place}", concept) for place, concept in enumerate(question.concepts, start=1))
-    for name, text in (("the query", question.text), *concepts):
+    for name, text in (("the query", query), *concepts):
         found = f"{name} has {len(text):,} characters"
         if len(text) > MAX_QUERY_CHARACTERS:
             yield Problem("E042", found)

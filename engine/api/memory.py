@@ -331,17 +331,18 @@ class Memory(
             asked = time.time() if now is None else now
             if watched:
                 watched.again()
-            result = wished.searching.search(
+            return wished.searching.search(
                 opened,
                 question,
                 now=asked,
                 allowed_ms=allowed_ms,
                 snippet=snippet,
                 content=content,
+                query_id=query_id,
+                recorded=noted,
                 watched=watched,
                 wished=wished,
             )
-            return replace(result, origin=opened.name, query_id=query_id, watched=noted)
 
         self._followed.upkeep.asked()
         with SERVING.serving(), self._in_force.using() as serving:

@@ -207,6 +207,8 @@ class Searcher:
         allowed_ms: float | None,
         snippet: int,
         content: bool,
+        query_id: str = "",
+        recorded: bool = False,
         watched: ShadowSearch | None = None,
         wished: DerivedPipeline | None = None,
     ) -> SearchResult:
@@ -219,6 +221,8 @@ class Searcher:
             allowed_ms: Time limit in milliseconds; None for no limit.
             snippet: Length of the excerpts in characters; 0 for none.
             content: Whether rows carry the whole text of their memory.
+            query_id: Names the query in records.
+            recorded: Whether variants are compared with the pipeline.
             watched: The shadow search to pass the control's answer to, if variants see this query.
             wished: The per-search options and the pipeline that was derived for them.
         """
@@ -230,7 +234,7 @@ class Searcher:
             query = question.query(store, now, deadline_ns)
             shown = _shown_parts(store, snippet, content, opened_before)
             # a copy: callers can modify the answer, and later searches share the original
-            adjust = replace(wished.wanted) if wished else SearchOptions()
+            adjust = replace(wished.wanted) if wished and wished.wanted else SearchOptions()
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
             asked = RecordedRequest(question, now, allowed_ms, adjust, store.sequence, seen)
             before = answered_by_lists()
@@ -243,7 +247,8 @@ class Searcher:
                 if watched is not None:
                     result = watched.beside(result, store, shown)
                 result = result.warned(after=_pending(opened))
-                return self._told(result.warned(after=self._unmet(result, wished)), asked, store)
+                result = self._told(result.warned(after=self._unmet(result, wished)), store)
+                return replace(result, asked=asked, origin=opened.name, query_id=query_id, watched=recorded)
             finally:
                 if watched is not None:
                     watched.answered(store, opened, asked)
@@ -256,9 +261,9 @@ class Searcher:
             return (*wished.unmet, _NO_SESSION)
         return wished.unmet if wished else ()
 
-    def _told(self, result: SearchResult, asked: RecordedRequest, store: Snapshot) -> SearchResult:
+    def _told(self, result: SearchResult, store: Snapshot) -> SearchResult:
         """Adds the warnings and facts that are known outside the pipeline."""
-        result = replace(result.warned(after=self._amiss), asked=asked)
+        result = result.warned(after=self._amiss)
         query = result.outcome.query
         if resume.asks_for_handover(query) and query.session:
             found = resume.admitted_memories(store.sessions.attended(query.session, query.now), query, store)

@@ -140,7 +140,9 @@ class Query:
         """The query with another plan: its folders and memories restrict the scope, its respellings replace terms."""
         instead = {found.term: tuple(found.instead) for found in plan.respelt}
         terms = tuple(chain.from_iterable(instead.get(term, (term,)) for term in self.terms)) if instead else self.terms
-        wanted = replace(self.wanted, folders=plan.folders, memories=plan.memories)
+        wanted = self.wanted
+        if wanted.folders != plan.folders or wanted.memories != plan.memories:
+            wanted = replace(wanted, folders=plan.folders, memories=plan.memories)
         return replace(self, plan=plan, terms=terms, wanted=wanted)
 
     @property

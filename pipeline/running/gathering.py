@@ -71,6 +71,9 @@ MAX_ATTEMPTS = 3
 
 MAX_CHANNEL_LIMIT = 1000
 
+_FIXED = ("memories", "warnings", "asked_similarity", "attempt")
+"""Fields of a plan that no step may change."""
+
 
 def understand(stage: CandidateStage, query: Query, store: Store, journal: StepRunner) -> Query:
     """The query with the plan that the understanding steps make.
@@ -118,7 +121,7 @@ def _planned(answer: object, step: str, stage: CandidateStage, query: Query) -> 
     """The plan returned by a step, with the fields restored that a step may not change. Raises ContractError."""
     plan = check_plan(answer, query, step)
     before = query.plan
-    if isinstance(plan, Plan) and plan is not before:
+    if isinstance(plan, Plan) and any(getattr(plan, name) is not getattr(before, name) for name in _FIXED):
         plan = replace(
             plan,
             memories=before.memories,
