@@ -110,7 +110,7 @@ class SearchRequest:
         typed = read(clean(self.text))
         if typed.negation and not _leaves_out(typed, store, store.attributes.scope(wanted, now)):
             typed = ParsedQuery(clean(self.text).strip())
-        _check(replace(self, text=clean(self.text).strip() or " ".join(concepts)), typed)
+        _check(self, clean(self.text).strip() or " ".join(concepts), typed)
         text = typed.text or " ".join(concepts)
         return Query(
             text=text,
@@ -207,9 +207,9 @@ def _misfits(question: SearchRequest) -> Iterator[Problem]:
         yield wrong_type("token_usage", question.token_usage, "a number")
 
 
-def _check(question: SearchRequest, typed: ParsedQuery) -> None:
-    text, concepts, limit = question.text, question.concepts, question.limit
-    problems = list(_too_long(question))
+def _check(question: SearchRequest, text: str, typed: ParsedQuery) -> None:
+    concepts, limit = question.concepts, question.limit
+    problems = list(_too_long(question, text))
     if not concepts and not _tells(text):
         problems.append(
             Problem("E043", "the query contains no letter or digit" if text.strip() else "the query is empty")
@@ -239,10 +239,10 @@ def _check(question: SearchRequest, typed: ParsedQuery) -> None:
         raise SpeckitError.of(problems)
 
 
-def _too_long(question: SearchRequest) -> Iterator[Problem]:
+def _too_long(question: SearchRequest, query: str) -> Iterator[Problem]:
     """Texts longer than any typed query, since every character costs time."""
     concepts = ((f"concept {place}", concept) for place, concept in enumerate(question.concepts, start=1))
-    for name, text in (("the query", question.text), *concepts):
+    for name, text in (("the query", query), *concepts):
         found = f"{name} has {len(text):,} characters"
         if len(text) > MAX_QUERY_CHARACTERS:
             yield Problem("E042", found)

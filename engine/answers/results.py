@@ -49,6 +49,29 @@ class ResultRow:
     content: str = ""
     repeated: bool = False
 
+    def without_texts(self) -> ResultRow:
+        """The row without evidence and texts, but for whether it has the whole text."""
+        return ResultRow(
+            id=self.id,
+            key=self.key,
+            title=self.title,
+            folder=self.folder,
+            tier=self.tier,
+            state=self.state,
+            score=self.score,
+            channels={},
+            steps=(),
+            snippet="",
+            reason="",
+            heading=self.heading,
+            first_line=self.first_line,
+            last_line=self.last_line,
+            chunk_hits=self.chunk_hits,
+            notes={},
+            content=self.content[:1],
+            repeated=self.repeated,
+        )
+
     def as_json(self) -> dict[str, Any]:
         """The entry of `results`."""
         return {
@@ -145,8 +168,11 @@ class SearchResult:
         return replace(self, why_nothing=why, notes=replace(self.notes, warnings=(why,)))
 
     def warned(self, *, before: Iterable[str] = (), after: Iterable[str] = ()) -> SearchResult:
-        """This answer with further warnings before and after its own."""
-        return replace(self, notes=replace(self.notes, warnings=(*before, *self.notes.warnings, *after)))
+        """This answer with further warnings before and after its own; the answer itself if there are none."""
+        warnings = (*before, *self.notes.warnings, *after)
+        if len(warnings) == len(self.notes.warnings):
+            return self
+        return replace(self, notes=replace(self.notes, warnings=warnings))
 
     def with_fact(self, name: str, value: Any) -> SearchResult:
         """This answer with a fact about it as a whole, under a name from `docs/datamodel.md`."""
@@ -154,11 +180,9 @@ class SearchResult:
 
     def without_texts(self) -> SearchResult:
         """A small copy with what is needed to record that the answer reached a reader."""
-        rows = tuple(
-            replace(row, channels={}, steps=(), snippet="", passage="", reason="", notes={}, content=row.content[:1])
-            for row in self.results
-        )
-        return replace(self, results=rows, outcome=replace(self.outcome, notes={}))
+        rows = tuple(row.without_texts() for row in self.results)
+        seen = self.outcome
+        return replace(self, results=rows, outcome=Outcome(seen.query, seen.pool, {}, seen.trace))
 
     def asked_again(self, query_id: str, now: float) -> SearchResult:
         """This answer for a repetition of the question at `now` (epoch seconds) under another id."""

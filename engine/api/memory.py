@@ -154,15 +154,16 @@ class Memory:
             asked = time.time() if request.now is None else request.now
             if watched:
                 watched.again()
-            result = wished.searching.search(
+            return wished.searching.search(
                 opened,
                 request,
                 now=asked,
                 allowed_ms=allowed_ms,
+                query_id=query_id,
+                recorded=noted,
                 watched=watched,
                 wished=wished,
             )
-            return replace(result, origin=opened.name, query_id=query_id, watched=noted)
 
         self.session.upkeep.asked()
         with SERVING.serving(), self.session.configuration.using() as serving:

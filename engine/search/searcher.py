@@ -205,6 +205,8 @@ class Searcher:
         *,
         now: float,
         allowed_ms: float | None,
+        query_id: str = "",
+        recorded: bool = False,
         watched: ShadowSearch | None = None,
         wished: DerivedPipeline | None = None,
     ) -> SearchResult:
@@ -215,6 +217,8 @@ class Searcher:
             question: The query text with its filters.
             now: Time of the query in epoch seconds.
             allowed_ms: Time limit in milliseconds; None for no limit.
+            query_id: Names the query in records.
+            recorded: Whether variants are compared with the pipeline.
             watched: The shadow search to pass the control's answer to, if variants see this query.
             wished: The per-search options and the pipeline that was derived for them.
         """
@@ -237,7 +241,8 @@ class Searcher:
                 if watched is not None:
                     result = watched.beside(result, store, shown)
                 result = result.warned(after=_pending(opened))
-                return self._told(result.warned(after=self._unmet(result, wished)), asked, store)
+                result = self._told(result.warned(after=self._unmet(result, wished)), store)
+                return replace(result, asked=asked, origin=opened.name, query_id=query_id, watched=recorded)
             finally:
                 if watched is not None:
                     watched.answered(store, opened, asked)
@@ -250,9 +255,9 @@ class Searcher:
             return (*wished.unmet, _NO_SESSION)
         return wished.unmet if wished else ()
 
-    def _told(self, result: SearchResult, asked: RecordedRequest, store: Snapshot) -> SearchResult:
+    def _told(self, result: SearchResult, store: Snapshot) -> SearchResult:
         """Adds the warnings and facts that are known outside the pipeline."""
-        result = replace(result.warned(after=self._amiss), asked=asked)
+        result = result.warned(after=self._amiss)
         query = result.outcome.query
         if resume.asks_for_handover(query) and query.session:
             found = resume.admitted_memories(store.sessions.attended(query.session, query.now), query, store)

@@ -206,7 +206,8 @@ class SpeckitTool(Tool):
         def made() -> BudgetedReply:
             reply: Reply = self.fn(**values)
             hints = tuple(advice_for_client(hint, self._offers) for hint in reply.hints)
-            return fit_to_budget(replace(reply, hints=hints), self.name, self._budget, self._count)
+            reply = reply if hints == reply.hints else replace(reply, hints=hints)
+            return fit_to_budget(reply, self.name, self._budget, self._count)
 
         if self._cache is None:
             answer, again = made(), False

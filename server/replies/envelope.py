@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from mcp_types import CallToolResult, TextContent
 
@@ -48,6 +48,34 @@ def _list_row(_number: int, row: dict[str, Any]) -> str:
     return f"- {fields(row)}"
 
 
+class RowParts(Protocol):
+    """A row rendered but for its stored text."""
+
+    def text(self, stored: str, *, brief: bool) -> str:
+        """The row as Markdown with this text, more briefly for answers over budget."""
+
+
+class RenderedRows:
+    """The rows of one answer as Markdown. Each row is rendered once, whether its stored text is lengthened or cut."""
+
+    def __init__(self, render: Callable[[int, dict[str, Any]], RowParts], *, brief: bool = True) -> None:
+        """`render` takes the number of a row from 1, and the row. `brief`: an answer over budget shows them briefly."""
+        self._render = render
+        self.brief = brief
+        self._parts: dict[int, RowParts] = {}
+
+    def text(self, number: int, row: dict[str, Any], *, brief: bool = False) -> str:
+        """The row with this number as Markdown; only its stored text may differ from an earlier call."""
+        parts = self._parts.get(number)
+        if parts is None:
+            parts = self._parts[number] = self._render(number, row)
+        return parts.text(row.get(TEXT_FIELD, ""), brief=brief)
+
+    def unrendered(self) -> RenderedRows:
+        """The same with no row rendered yet; for another thread, or to free the texts."""
+        return RenderedRows(self._render, brief=self.brief)
+
+
 @dataclass(frozen=True, slots=True)
 class Supplement:
     """Content of an answer in addition to its rows: a line of the text, with stored text escaped, and further
@@ -76,8 +104,8 @@ class Reply:
     """One line of the text on `data` other than rows; stored text in it must be escaped (`server.console.markdown`)."""
     row_text: Callable[[int, dict[str, Any]], str] = _list_row
     """Renders a row, given its number from 1, as Markdown."""
-    brief_row_text: Callable[[int, dict[str, Any]], str] | None = None
-    """Renders a row more briefly, for answers over budget; None if rows have no shorter form."""
+    rendered: RenderedRows | None = None
+    """Renders the rows in place of `row_text`, where they have a brief form or were rendered already."""
     unit: str = ""
     """Noun for the rows where they are counted; by default the name in `rows`."""
     hint_of_count: Callable[[int], str] | None = None
@@ -151,8 +179,12 @@ class _Draft:
         return {name: sendable(part) for name, part in whole.items()}
 
     def row_texts(self) -> list[str]:
-        row_text = (self.brief and self.reply.brief_row_text) or self.reply.row_text
-        return [displayable_name(row_text(number, row)) for number, row in enumerate(self.rows, start=1)]
+        if rendered := self.reply.rendered:
+            brief = self.brief and rendered.brief
+            texts = [rendered.text(number, row, brief=brief) for number, row in enumerate(self.rows, start=1)]
+        else:
+            texts = [self.reply.row_text(number, row) for number, row in enumerate(self.rows, start=1)]
+        return list(map(displayable_name, texts))
 
     def text(self) -> str:
         notes = [f"Note: {one_line(hint)}" for hint in self.all_hints()]
@@ -195,7 +227,9 @@ class BudgetedReply:
         if not notes or self.draft is None:
             return self
         rows = [dict(row) for row in self.document["data"].get(self.draft.reply.rows, [])]
-        draft = replace(self.draft, rows=rows, notes=notes)
+        rendered = self.draft.reply.rendered
+        reply = replace(self.draft.reply, rendered=rendered and rendered.unrendered())  # threads may share the answer
+        draft = replace(self.draft, rows=rows, notes=notes, reply=reply)
         text, tokens = _fitted(draft, count)
         meta = {**self.meta, "token_count": tokens}
         return replace(self, text=text, document=draft.document(), meta=meta, rows=draft.rows, draft=None)
@@ -223,17 +257,19 @@ def fit_to_budget(reply: Reply, tool: str, budget: int, count: Count) -> Budgete
     # copies: rows are cut in place below, and the reply's data may be shared
     rows = [dict(row) for row in reply.data.get(reply.rows, [])]
     draft = _Draft(reply, rows, len(rows), budget)
-    wanted = count([draft.text()])[0]
-    text, tokens = _fitted(draft, count) if wanted > budget else (draft.text(), wanted)
-    if wanted > budget:
+    text, tokens = _with_count(draft, count)
+    if (wanted := tokens) > budget:
+        text, tokens = _fitted(draft, count)
         logs.log_overflow(tool, draft.total, len(draft.rows), wanted, budget)
     meta = {"tool": tool, "token_count": tokens, "token_budget": budget, "degraded": sendable(list(reply.degraded))}
     # a part that failed now may work at the next call
     again = None if reply.degraded else reply.again
     document = draft.document()
-    # answers are cached: drop the callbacks, and the rows that were left out
-    light = replace(draft, reply=replace(reply, data=document["data"], after=None, again=None), rows=[])
-    return BudgetedReply(text, document, meta, draft.rows, reply.after, again, reply.pipeline, light)
+    # answers are cached: drop the callbacks, the renderings, and the rows that were left out
+    unrendered = reply.rendered and reply.rendered.unrendered()
+    rows, draft.rows = draft.rows, []
+    draft.reply = replace(reply, data=document["data"], after=None, again=None, rendered=unrendered)
+    return BudgetedReply(text, document, meta, rows, reply.after, again, reply.pipeline, draft)
 
 
 def _afterwards(work: Follow, rows: Rows) -> None:
@@ -309,7 +345,7 @@ def _rows_fitted(draft: _Draft, count: Count) -> tuple[str, int]:
         text, size = _with_count(draft, count)
     if size <= budget:
         return text, size
-    text, size, next_row = _without_lowest(draft, size, count)
+    text, size, next_row = _without_lowest(draft, text, size, count)
     if next_row and draft.reply.last == "cut" and _added(draft, next_row, budget - size, count):
         text, size = _with_count(draft, count)
     stored = draft.rows[0].get(TEXT_FIELD, "")
@@ -325,10 +361,10 @@ def _with_count(draft: _Draft, count: Count) -> tuple[str, int]:
     return text, count([text])[0]
 
 
-def _without_lowest(draft: _Draft, size: int, count: Count) -> tuple[str, int, dict[str, Any] | None]:
+def _without_lowest(draft: _Draft, text: str, size: int, count: Count) -> tuple[str, int, dict[str, Any] | None]:
     """Drops as many of the lowest rows as necessary, but keeps one; returns the text, its tokens and the best row that
-    was dropped. `size` is the number of tokens before."""
-    budget, text = draft.budget, draft.text()
+    was dropped. `text` and `size` are the text and its tokens before."""
+    budget = draft.budget
     # sizes: tokens per row with its line break; one call to `count` is cheaper than one per row
     sizes = [tokens + BREAK for tokens in count(draft.row_texts())]
     dropped: list[dict[str, Any]] = []

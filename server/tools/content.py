@@ -1,14 +1,14 @@
 """Fills an answer's token budget with the longest texts that fit (features R4 and A6)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from speckit_memory.engine.answers.results import ResultRow
 from speckit_memory.memory.editing.sections import parts
 from speckit_memory.server.console.markdown import quote_text
 from speckit_memory.server.logging import logs
-from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
-from speckit_memory.server.views.rows.row_text import search_row_text
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, RenderedRows
 
 BUDGET = 4000
 """Token budget of a search for whole memories, that of a complex question in the catalogue."""
@@ -24,7 +24,9 @@ _PLACE = 60
 """Characters of a passage used to find it in the whole text."""
 
 
-def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int, count: Count) -> tuple[str, ...]:
+def lengthen(
+    shown: list[dict[str, Any]], rows: Sequence[ResultRow], rendered: RenderedRows, budget: int, count: Count
+) -> tuple[str, ...]:
     """Replaces excerpts by longer texts, best row first, while the budget lasts.
 
     The longer text is the whole passage; if whole memories are requested, the memory, else the section around the
@@ -34,6 +36,7 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
     Args:
         shown: The rows of the answer; changed in place.
         rows: The corresponding results, with the texts.
+        rendered: The rows as Markdown.
         budget: Token budget of the answer.
         count: Counts tokens.
 
@@ -41,13 +44,14 @@ def lengthen(shown: list[dict[str, Any]], rows: Sequence[ResultRow], budget: int
         Hints on memories that are not whole.
     """
 
+    @cache
     def tokens(text: str) -> int:
         return count([quote_text(text)])[0]
 
     # room: tokens left after rendering all rows with their excerpts
-    room = int(budget * USED_FOR_ROWS) - sum(count([search_row_text(at, row) for at, row in enumerate(shown, 1)]))
+    room = int(budget * USED_FOR_ROWS) - sum(count([rendered.text(at, row) for at, row in enumerate(shown, 1)]))
     if room < 0:  # over budget: the rows will be rendered briefly
-        brief = [search_row_text(at, row, "none") for at, row in enumerate(shown, 1)]
+        brief = [rendered.text(at, row, brief=True) for at, row in enumerate(shown, 1)]
         room = int(budget * USED_FOR_ROWS) - sum(count(brief))
     wanted = whole = 0
     for each, row in zip(shown, rows, strict=True):

@@ -23,7 +23,7 @@ from speckit_memory.server.calls.parameters import (
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm, rows_of
-from speckit_memory.server.replies.envelope import Reply
+from speckit_memory.server.replies.envelope import RenderedRows, Reply
 from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1500
@@ -124,7 +124,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             bypassCache: Whether the answer is computed anew; `SpeckitTool` reads it.
         """
         from speckit_memory.server.tools import content
-        from speckit_memory.server.views.rows.row_text import search_row_text
+        from speckit_memory.server.views.rows.row_text import SearchRow
         from speckit_memory.server.views.rows.rows import (
             budget_of,
             degraded_parts,
@@ -177,7 +177,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             query_id=logs.query_id(),
         )
         budget = tokenBudget or max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
-        data = search_data(result)
+        data, rendered = search_data(result), RenderedRows(partial(SearchRow, why=form.why), brief=not explain)
         if explain:
             for shown, row in zip(data["results"], result.results, strict=True):
                 detail = row.as_json()
@@ -194,14 +194,13 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             (
                 *search_hints(result),
                 *unweighed_intent(memory, intent),
-                *content.lengthen(data["results"], result.results, budget, workspace.count_tokens),
+                *content.lengthen(data["results"], result.results, rendered, budget, workspace.count_tokens),
             ),
             degraded_parts(result),
             rows="results",
             facts=search_facts(result),
             aside=absent.told if absent else None,
-            row_text=partial(search_row_text, why=form.why),
-            brief_row_text=None if explain else partial(search_row_text, why="none"),
+            rendered=rendered,
             budget=budget,
             last=form.last,
             pipeline=result.pipeline.hash,

@@ -38,11 +38,9 @@ class Coverage:
         """The plan with the count, and a remark if the graph covers little."""
         connected = self._connected(query, store) if store.graph.edge_count else 0
         gap = connected < self._params.min_memories
-        plan = replace(plan, connected=connected, graph_gap=gap)
-        if not gap:
-            return plan
         reason = f"coverage: evidence gap, {connected} connected memories (fewer than {self._params.min_memories})"
-        return replace(plan, reasons=plan.because(reason))
+        reasons = plan.because(reason) if gap else plan.reasons
+        return replace(plan, connected=connected, graph_gap=gap, reasons=reasons)
 
     def _connected(self, query: Query, store: Store) -> int:
         seeds = seeds_of(query, self._params.seeds, store).ids

@@ -19,6 +19,7 @@ from mcp import Client
 
 from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.memory.store.file.guarding.identity import Identity
+from speckit_memory.server.views.rows.row_text import SearchRow
 from tests.server.doors import connected
 
 QUERY = "scores of lexical and dense channels"
@@ -46,6 +47,7 @@ def counted() -> Iterator[Counter[str]]:
         for owner, name, what in (
             (WatchedFiles, "changed", "looks at files"),
             (Identity, "require", "identities"),
+            (SearchRow, "__init__", "rows rendered"),
             (os, "stat", "stats"),
             (os, "lstat", "stats"),
         ):
@@ -68,8 +70,8 @@ def counts_of(root: Path, *calls: dict[str, Any]) -> Counter[str]:
     """The counts of the last of these searches, the others being made before."""
 
     async def asked(client: Client, **arguments: Any) -> dict[str, Any]:
-        answer: Any = (await client.call_tool("memory_search", arguments)).structured_content
-        assert answer is not None and "error" not in answer
+        answer = (await client.call_tool("memory_search", arguments)).structured_content
+        assert isinstance(answer, dict) and "error" not in answer
         return answer
 
     async def session() -> Counter[str]:
@@ -83,6 +85,7 @@ def counts_of(root: Path, *calls: dict[str, Any]) -> Counter[str]:
             with counted() as counts:
                 answer = await asked(client, **last)
             assert answer["meta"]["cache_hit"] == bool(before)
+            counts["rows"] = len(answer["data"]["results"])
             return counts
 
     return anyio.run(session)
@@ -94,10 +97,18 @@ def test_a_search_that_is_not_cached_asks_once_for_each_state(workspace: Path) -
     assert counts["identities"] == 2  # as it begins and as it ends
     assert counts["stats"] <= 6  # three files, the store's path, its identity twice
     assert counts["statements"] <= 12
-    assert counts["copies"] <= 60
+    assert counts["copies"] <= 12
+    assert counts["rows rendered"] == counts["rows"] > 1
+
+
+def test_an_answer_over_its_budget_renders_each_row_once(workspace: Path) -> None:
+    counts = counts_of(workspace, {"query": QUERY, "tokenBudget": 200})
+    assert counts["rows rendered"] >= counts["rows"] >= 1
+    assert counts["rows rendered"] <= 10  # the limit: rows that are left out were rendered, too
 
 
 def test_a_cached_answer_asks_for_the_state_alone(workspace: Path) -> None:
     counts = counts_of(workspace, {"query": QUERY}, {"query": QUERY})
     assert (counts["looks at files"], counts["identities"], counts["stats"]) == (1, 1, 5)
+    assert counts["rows rendered"] == 0
     assert counts["statements"] <= 2

@@ -77,6 +77,7 @@ class StaticEmbedder:
         self._rows: TokenRows | None = None
         self._library: _Library | None = None
         self._facts: ModelFacts | None = None
+        self._counts = False
 
     @property
     def is_bundled(self) -> bool:
@@ -112,20 +113,25 @@ class StaticEmbedder:
         """Return the token ids of each text in text order, including repeats."""
         if len(texts) == 1 and (cut_by_table := self._cut(texts)) is not None:
             return cut_by_table
+        return self._tokens(texts, by_pieces=len(texts) > 1)  # preparing the pieces does not pay off for one text
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
+        if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
+            return list(map(len, cut))
+        by_pieces, self._counts = self._counts, True  # it pays off for a process that counts repeatedly
+        return list(map(len, self._tokens(texts, by_pieces=by_pieces)))
+
+    def _tokens(self, texts: Sequence[str], *, by_pieces: bool) -> list[Tokens]:
+        """The token ids of each text by the library."""
         library = self._read_tokeniser()
-        pieces = library.pieces if len(texts) > 1 else None  # preparing the pieces does not pay off for one text
+        pieces = library.pieces if by_pieces else None
         if pieces is None:
             return [np.array(encoding.ids, np.uint16) for encoding in _encoded(library.tokenizer, texts)]
         cut = [pieces.tokens(text) for text in texts]
         whole = _encoded(library.tokenizer, [text for text, tokens in zip(texts, cut, strict=True) if tokens is None])
         # `whole` yields the encodings of the texts without pieces, in order; next() takes them one by one.
         return [np.array(next(whole).ids, np.uint16) if tokens is None else tokens for tokens in cut]
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
-        if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
-            return [len(tokens) for tokens in cut]
-        return [len(encoding.ids) for encoding in _encoded(self._read_tokeniser().tokenizer, texts)]
 
     def pool_documents(self, texts: Sequence[Tokens]) -> Vectors:
         """Return unit rows, shape (len(texts), dimensions); zeros for a text without tokens."""

@@ -16,42 +16,60 @@ _OTHERS = {"superseded_by": "superseded by", "also_at": "also at"}
 """Notes that refer to other memories, the most important ones for a reader."""
 
 
+class SearchRow:
+    """One result: lines about it, and its text as a safe quotation."""
+
+    def __init__(self, number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> None:
+        """Renders the lines about a row."""
+        self._quoted = ("", "")
+        self._lines, self._reason, self._scores, self._said = [], "", "", set[str]()
+        key, title = one_line(row["key"]), one_line(row["title"])
+        notes = dict(row.get("notes", {}))
+        # sent before in this session: one line, with successors, which may be new
+        if "already_sent" in notes and TEXT_FIELD not in row:
+            successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
+            sent = f"already sent: {one_line(notes['already_sent'])}"
+            self._lines = [f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"]
+            return
+        place = _place(*row.get("lines", (0, 0)))
+        sections = notes.pop("sections", [])
+        head = f"\n## {number}. {key}{place}"
+        names = about(
+            "" if title in (key, PurePosixPath(key).stem) else title,
+            _below(title, one_line(row.get("heading", ""))),
+            f"sections {', '.join(sections)}" if sections else "",
+        )
+        facts = (
+            f"id {row['id']}",
+            row["tier"] if row["tier"] != "normal" else "",
+            f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
+        )
+        shown = [head, about(names, *facts)] if names else [f"\n{about(head, *facts)}"]
+        for name, words in _OTHERS.items():
+            others = notes.pop(name, None) or ()
+            for other in others:
+                shown.append(f"{words} {one_line(other['key'])} ({_label(other)})")
+                shown.append(quote_text(other.get("words", "")))
+        shown.append(fields(notes))
+        self._lines = shown
+        self._reason = _why(row.get("reason", ""), why)
+        self._said = {title, *row.get("heading", "").split(" > ")}
+        if "steps" in row:
+            steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
+            scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
+            self._scores = f"scores: {one_line(scores)}; steps: {one_line(steps)}"
+
+    def text(self, stored: str, *, brief: bool = False) -> str:
+        """The row as Markdown with this text; briefly without why it was found."""
+        if stored != self._quoted[0]:
+            self._quoted = stored, quote_text(_without_headings(stored, self._said))
+        reason = "" if brief else self._reason
+        return "\n".join(part for part in (*self._lines, reason, self._scores, self._quoted[1]) if part)
+
+
 def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
-    """Renders one result: lines about it, and its text as a safe quotation."""
-    key, title = one_line(row["key"]), one_line(row["title"])
-    place = _place(*row.get("lines", (0, 0)))
-    notes = dict(row.get("notes", {}))
-    # sent before in this session: one line, with successors, which may be new
-    if "already_sent" in notes and TEXT_FIELD not in row:
-        successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
-        sent = f"already sent: {one_line(notes['already_sent'])}"
-        return f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"
-    sections = notes.pop("sections", [])
-    head = f"## {number}. {key}{place}"
-    names = about(
-        "" if title in (key, PurePosixPath(key).stem) else title,
-        _below(title, one_line(row.get("heading", ""))),
-        f"sections {', '.join(sections)}" if sections else "",
-    )
-    facts = (
-        f"id {row['id']}",
-        row["tier"] if row["tier"] != "normal" else "",
-        f"{row['state']}: not used for long" if row["state"] not in _FRESH else "",
-    )
-    shown = [head, about(names, *facts)] if names else [about(head, *facts)]
-    for name, words in _OTHERS.items():
-        others = notes.pop(name, None) or ()
-        for other in others:
-            shown.append(f"{words} {one_line(other['key'])} ({_label(other)})")
-            shown.append(quote_text(other.get("words", "")))
-    shown.append(fields(notes))
-    shown.append(_why(row.get("reason", ""), why))
-    if "steps" in row:
-        steps = ", ".join(f"{step['step']} {step['score']:.4g}" for step in row["steps"])
-        scores = ", ".join(f"{name} {seen['score']:.4g}" for name, seen in row["channels"].items())
-        shown.append(f"scores: {one_line(scores)}; steps: {one_line(steps)}")
-    shown.append(quote_text(_without_headings(row.get(TEXT_FIELD, ""), {title, *row.get("heading", "").split(" > ")})))
-    return "\n" + "\n".join(part for part in shown if part)
+    """Renders one result."""
+    return SearchRow(number, row, why).text(row.get(TEXT_FIELD, ""))
 
 
 def _place(first: int, last: int) -> str:

@@ -215,7 +215,9 @@ def note_served(memory: Memory, result: SearchResult, rows: Sequence[Mapping[str
     if cut := facts.get("overflow"):
         budget = facts["token_budget"]
         logs.log_overflow("pipeline", cut["rows"], cut["kept"], cut["tokens_wanted"], budget)
-    shown = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
-    warning = memory.feedback.delivered(shown, len(rows))
+    # the texts matter to the session that was sent them, and to whether a memory was shown whole
+    if result.outcome.query.session or any(row.content for row in result.results):
+        result = result.as_shown([row.get(TEXT_FIELD, "") for row in rows])
+    warning = memory.feedback.delivered(result, len(rows))
     if warning:
         logs.event("not recorded in the session", "warning", reason=warning)
