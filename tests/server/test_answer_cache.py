@@ -59,7 +59,7 @@ with Memory.open(create=False) as memory:
             memory.learning.preflight(*arguments, knowledge=20, uncertainty=60, context=40)
         elif operation == "teach":
             now = time.time()
-            with memory.database.write() as txn:
+            with memory.session.database.write() as txn:
                 selections.learn(txn, memory.get(arguments[0]).id, arguments[1], now, now + 86_400.0)
         elif operation == "unlearn":
             memory.triggers.forget()
