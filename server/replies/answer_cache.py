@@ -20,8 +20,8 @@ SLEWED_SECONDS = 1.0
 adjusted a little all the time. A larger jump means that the machine slept, which monotonic clocks do not count, or that
 the date was set; the ages that answers give are wrong then."""
 MOST_ENTRIES = 1_000
-MOST_CHARACTERS = 4_000_000
-"""Total length of all answers, text and document: about 20 MB of memory, or 400 searches of usual length."""
+MOST_CHARACTERS = 1_000_000
+"""Total length of all answers, text and document: about 5 MB of memory, or 100 searches of usual length."""
 
 
 @dataclass(frozen=True, slots=True)

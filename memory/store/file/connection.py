@@ -35,7 +35,7 @@ T = TypeVar("T")
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 65_536
 SMALL_CACHE_KIB = 8_192
-PROCESS_BYTES = 16 << 20
+PROCESS_BYTES = 8 << 20
 """What SQLite may take in a process. Above it, connections reuse their pages instead of taking further ones: each
 thread has a connection, and pages that one read before mostly lie in the system's cache too."""
 LOG_BYTES = 4 << 20
