@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -72,11 +73,15 @@ STALE = (
 )  # fmt: skip
 
 
+def unpacked(tokens: Any) -> str:
+    return " ".join(unpack_tokens(tokens))
+
+
 def damage(file: Path, statements: str) -> None:
     with closing(apsw.Connection(str(file))) as connection:
         connection.enable_load_extension(True)
         connection.load_extension(vector_extension())
-        connection.create_scalar_function("unpacked", lambda tokens: " ".join(unpack_tokens(tokens)), 1)
+        connection.create_scalar_function("unpacked", unpacked, 1)
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(statements)
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -51,8 +52,12 @@ def connected(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
     connection.enable_load_extension(True)
     connection.load_extension(vector_extension())
-    connection.create_scalar_function("unpacked", lambda tokens, ordinal: unpack_tokens(tokens)[ordinal], 2)
+    connection.create_scalar_function("unpacked", unpacked, 2)
     return connection
+
+
+def unpacked(tokens: Any, ordinal: Any) -> str:
+    return unpack_tokens(tokens)[ordinal]
 
 
 def tables(connection: apsw.Connection) -> list[str]:
