@@ -73,8 +73,8 @@ STALE = (
 )  # fmt: skip
 
 
-def unpacked(tokens: Any) -> str:
-    return " ".join(unpack_tokens(tokens))
+def unpacked(*found: Any) -> Any:
+    return " ".join(unpack_tokens(found[0]))
 
 
 def damage(file: Path, statements: str) -> None:

@@ -56,7 +56,8 @@ def connected(path: Path) -> apsw.Connection:
     return connection
 
 
-def unpacked(tokens: Any, ordinal: Any) -> str:
+def unpacked(*found: Any) -> Any:
+    tokens, ordinal = found
     return unpack_tokens(tokens)[ordinal]
 
 
