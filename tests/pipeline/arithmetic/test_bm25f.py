@@ -15,18 +15,6 @@ def bags() -> Bm25F:
     return Bm25F(Occurrences([BagField(index, None)], 2, 2), [1.0], 1.2, 0.75)
 
 
-class Liar(str):
-    """Says that it is the word that is asked for."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return hash("alpha")
-
-
 def test_a_kept_term_scores_as_it_did_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
     both = {"alpha": 1.0, "beta": 0.5}
     kept = bags()
@@ -83,15 +71,6 @@ def test_what_is_handed_out_is_not_what_is_kept() -> None:
         column[...] = 7.0
 
     assert (kept.scores({"alpha": 1.0}).tolist(), kept.coverage({"alpha": 1.0}).tolist()) == known
-
-
-def test_a_term_is_kept_as_what_it_is() -> None:
-    kept, expected = bags(), bags().scores({"alpha": 1.0}).tolist()
-
-    assert kept.scores({Liar("beta"): 1.0}).tolist() == bags().scores({"beta": 1.0}).tolist()
-
-    assert kept.scores({"alpha": 1.0}).tolist() == expected
-    assert [type(term) for term in kept._known._found] == [str, str]
 
 
 def test_without_words_nothing_is_scored() -> None:
