@@ -28,7 +28,6 @@ from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
-from speckit_memory.pipeline.ports.immutable import own
 
 HOLE = -1
 """The value in `ids` of a row whose entry was removed."""
@@ -324,7 +323,7 @@ class PostingsIndex:
         if found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known = {}
-            found = self._known[own(term)] = self._looked_up(term)
+            found = self._known[term] = self._looked_up(term)
         return found
 
     def _looked_up(self, term: str) -> Postings:
