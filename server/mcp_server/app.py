@@ -81,6 +81,8 @@ class MemoryServer(MCPServer[None]):
     """The SDK's server with our error object for unknown tools, and our own resources and prompts."""
 
     profile: ToolProfile = "full"
+    offered: tuple[str, ...] = ()
+    """Names of the tools that clients see."""
     further: frozenset[str] = frozenset()
     """Names of the tools that the profile omits."""
 
@@ -93,13 +95,12 @@ class MemoryServer(MCPServer[None]):
         def refused(error: SpeckitError) -> CallToolResult:
             return failure(error, name, (time.perf_counter() - started) * 1000)
 
-        known = [tool.name for tool in await self.list_tools()]
-        if name in known:
+        if name in self.offered:
             result = await super().call_tool(name, arguments, context)
         elif name in self.further:
             result = refused(left_out(name, self.profile))
         else:
-            result = refused(SpeckitError("E033", f"there is no tool '{abridge(name)}'; {meant_tool(name, known)}"))
+            result = refused(SpeckitError("E033", f"there is no tool '{abridge(name)}'; {meant_tool(name, self.offered)}"))
         if query_id := logs.query_id():
             # outside the content: it serves readers of the log and costs the model no tokens
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
@@ -300,7 +301,8 @@ def build(
     server.offer(
         RequestHandlers(workspace, by_name, WorkerPool(limits.reading, has), listening.seen, has), listening.clients
     )
-    server.profile, server.further = profile, frozenset(by_name) - {tool.name for tool in shown}
+    server.profile, server.offered = profile, tuple(tool.name for tool in shown)
+    server.further = frozenset(by_name).difference(server.offered)
     # the first of the list is the outermost
     server.middleware.insert(0, GuardMiddleware(workspace.name))
     return server

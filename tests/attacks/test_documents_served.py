@@ -12,7 +12,7 @@ from speckit_memory.engine.answers.excerpts import excerpt, readable
 from speckit_memory.memory.parsing.limits import LONGEST_PATH
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.facts.folders import first_sentence
-from speckit_memory.server.views.rows.row_text import search_row_text
+from speckit_memory.server.views.rows.row_text import SearchRow
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
@@ -96,7 +96,7 @@ BLANKS = " " * 200_000
 def test_passages_are_shown_in_linear_time(text: str, tally: Tally) -> None:
     """Hours, were every division of the blanks and every open comment tried."""
     assert len(excerpt(readable(text), ["quokka"], 400)) <= 409
-    row = {"id": 1, "key": "a.md", "title": "a", "tier": "normal", "state": "HOT", "text": text}
-    assert "a.md" in search_row_text(1, row)
+    row = {"id": 1, "key": "a.md", "title": "a", "tier": "normal", "state": "HOT"}
+    assert "a.md" in SearchRow(1, row).text(text)
     assert len(first_sentence(text)) <= 150
     tally.tried(3)

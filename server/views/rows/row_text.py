@@ -67,11 +67,6 @@ class SearchRow:
         return "\n".join(part for part in (*self._lines, reason, self._scores, self._quoted[1]) if part)
 
 
-def search_row_text(number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> str:
-    """Renders one result."""
-    return SearchRow(number, row, why).text(row.get(TEXT_FIELD, ""))
-
-
 def _place(first: int, last: int) -> str:
     """The line range of a passage as a suffix of its key; "" for a text of one line."""
     if last <= 1:

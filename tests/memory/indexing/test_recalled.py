@@ -6,7 +6,7 @@ import pytest
 
 from speckit_memory.memory.intake.self_quotes import ALLOW, SelfQuote, leave_out
 from speckit_memory.server.replies.answer_form import Why
-from speckit_memory.server.views.rows.row_text import search_row_text
+from speckit_memory.server.views.rows.row_text import SearchRow
 
 ROW = {"id": 17, "key": "docs/rrf.md", "title": "Rank fusion", "tier": "normal", "state": "HOT", "lines": [3, 9],
        "heading": "",
@@ -23,7 +23,7 @@ TERMINAL = (
 @pytest.mark.parametrize("row", [ROW, ROW | {"title": ROW["key"], "lines": [3, 3], "notes": {}}])
 @pytest.mark.parametrize("why", ["full", "none"])
 def test_a_row_of_an_answer_is_left_out_wherever_it_was_pasted(prefix: str, row: dict[str, Any], why: Why) -> None:
-    pasted = search_row_text(1, row, why).strip("\n").split("\n")
+    pasted = SearchRow(1, row, why).text(row["memory_text"]).strip("\n").split("\n")
     text = "\n".join(["# Mine", "before", *(prefix + line for line in pasted), "after", ""])
 
     kept, found = leave_out(text)

@@ -107,11 +107,6 @@ def end_build(txn: Transaction) -> None:
     txn.connection.execute("DELETE FROM embedding_build")
 
 
-def choice(connection: apsw.Connection) -> str:
-    """The name of the model chosen for the store, "" for none."""
-    return get_meta(connection, CHOICE) or ""
-
-
 def choose(txn: Transaction, name: str) -> None:
     """Stores the name of the chosen model."""
     set_meta(txn, CHOICE, name)
