@@ -100,7 +100,8 @@ class MemoryServer(MCPServer[None]):
         elif name in self.further:
             result = refused(left_out(name, self.profile))
         else:
-            result = refused(SpeckitError("E033", f"there is no tool '{abridge(name)}'; {meant_tool(name, self.offered)}"))
+            message = f"there is no tool '{abridge(name)}'; {meant_tool(name, self.offered)}"
+            result = refused(SpeckitError("E033", message))
         if query_id := logs.query_id():
             # outside the content: it serves readers of the log and costs the model no tokens
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
