@@ -21,12 +21,16 @@ CREATE VIRTUAL TABLE memory_fts USING fts5 (
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'"
 );
 """
+# The order stands in a query of its own: SQLite before 3.44 knows none within `group_concat`, and could not read the
+# schema.
 WITHOUT_UNPACKED = f"""
 ALTER TABLE texts DROP COLUMN body;
 ALTER TABLE chunks DROP COLUMN tokens;
 CREATE VIEW bodies (memory_id, body) AS
 SELECT t.memory_id, coalesce((
-    SELECT group_concat(c.lead || c.text, '' ORDER BY c.ordinal) FROM chunks c WHERE c.memory_id = t.memory_id
+    SELECT group_concat(part, '') FROM (
+        SELECT c.lead || c.text AS part FROM chunks c WHERE c.memory_id = t.memory_id ORDER BY c.ordinal
+    )
 ), '') || t.rest FROM texts t;
 INSERT INTO memory_fts (memory_fts) VALUES ('optimize');
 DROP TABLE surface_fts;

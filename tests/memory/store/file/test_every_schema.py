@@ -32,7 +32,7 @@ RELEASED = {
     "0016_store_identity": "00b63fed535ca634", "0017_embedding_models": "9dce82daa618df2c",
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
     "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
-    "0022_surface": "7676f6db9f384617", "0023_packed_texts": "053ec35ce3367af3",
+    "0022_surface": "7676f6db9f384617", "0023_packed_texts": "358e430424623387",
     "0024_uncached_pools": "0df0f07b626fd23a",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
