@@ -83,7 +83,7 @@ class StoreSession:
             root: The folder that keys are relative to.
             environ: Environment variables; default: those of the process.
             create: Create a missing store, now or later when a deleted file is written to.
-            strict: Raise failures of steps instead of degrading the answer.
+            strict: Run components under the strict guard and raise failures of steps (tests).
             overrides: "step.parameter" to a YAML value.
             shadows: Run the configured variants and record searches; false turns both off.
             stand_in: Serve the shipped pipeline if the configured one cannot be used.
