@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import select
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from socket import socket
+from threading import Thread
 from typing import Any
 
 from speckit_memory.errors import SpeckitError
@@ -36,13 +37,12 @@ class Worker:
         self._closes_idle = "" not in self._workspaces
         self._withdrawal = Withdrawal()
 
-    def serve(self, wire: ArrayWire, end: socket) -> None:
+    def serve(self, wire: ArrayWire) -> None:
         """Answers calls, one at a time, until the connection ends."""
         with ThreadPoolExecutor(1, "worker") as thread:
+            if self._closes_idle:
+                Thread(target=self._look_for_idle, args=(thread,), name="idle", daemon=True).start()
             while True:
-                if self._closes_idle and not select.select([end], [], [], LOOK_SECONDS)[0]:
-                    thread.submit(self._close_idle)
-                    continue
                 kind, *about = receive(wire)
                 if kind == WITHDRAW:
                     self._withdrawal.withdraw()
@@ -59,6 +59,12 @@ class Worker:
             answer = self._tools[workspace, tool].answer(arguments)
         with suppress(EndedError):  # `serve` notices it, too
             send(wire, answer)
+
+    def _look_for_idle(self, thread: ThreadPoolExecutor) -> None:
+        with suppress(RuntimeError):  # the worker ends
+            while True:
+                time.sleep(LOOK_SECONDS)
+                thread.submit(self._close_idle)
 
     def _close_idle(self) -> None:
         for workspace in self._workspaces.values():
@@ -82,7 +88,7 @@ def main(descriptor: int) -> None:
         [options] = receive(wire)
         worker = Worker(options)
         try:
-            worker.serve(wire, end)
+            worker.serve(wire)
         finally:
             worker.close()
     stream.drain()

@@ -25,6 +25,7 @@ from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError
 from speckit_memory.server.calls import worker_processes
 from speckit_memory.server.calls.worker_processes import (
     CALL,
+    WARM_UP,
     WITHDRAW,
     WorkerOptions,
     WorkerProcesses,
@@ -34,6 +35,7 @@ from speckit_memory.server.calls.worker_processes import (
 )
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.mcp_server.worker import Worker
+from speckit_memory.server.workspace.idle_workspaces import LOOK_SECONDS
 from tests.server.doors import COMMAND, environment
 
 QUERY = {"query": "computeMPAB", "limit": 1}
@@ -42,14 +44,14 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def worker_of(root: Path) -> Iterator[ArrayWire]:
-    """The connection to a worker that runs in a thread."""
+def worker_of(root: Path, name: str = "") -> Iterator[ArrayWire]:
+    """The connection to a worker that runs in a thread and serves one workspace."""
     here, there = socketpair()
-    worker = Worker(WorkerOptions(Common(db=root / "memory.db"), {"": (root, "full")}, 60.0))
+    worker = Worker(WorkerOptions(Common(db=root / "memory.db"), {name: (root, "full")}, 60.0))
 
     def serve() -> None:
         try:
-            worker.serve(wire_of(there), there)
+            worker.serve(wire_of(there))
         except EndedError:
             worker.close()
 
@@ -96,6 +98,15 @@ def test_a_worker_finishes_a_withdrawn_call_and_takes_the_next_one(indexed: Path
         receive(wire)
         send(wire, CALL, "", "memory_search", QUERY, "")
         assert keys(receive(wire)[0]) == ["docs/storage/wal.md"]
+
+
+def test_a_worker_of_named_workspaces_takes_calls_that_arrive_together(indexed: Path) -> None:
+    with worker_of(indexed, "one") as wire:
+        send(wire, WARM_UP, "one")
+        send(wire, CALL, "one", "memory_search", QUERY, "")
+        began = time.monotonic()
+        assert keys(receive(wire)[0]) == ["docs/storage/wal.md"]
+    assert time.monotonic() - began < LOOK_SECONDS / 2
 
 
 def test_where_no_worker_is_free_the_server_answers_itself(monkeypatch: pytest.MonkeyPatch) -> None:
