@@ -280,7 +280,7 @@ def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, pa
 
     `matched` are rows of `bags`; `scores` and `parents` are aligned with it.
     """
-    # The last row is that of passages without a memory (-1), which nobody wants.
+    # The last row is that of passages without a memory (-1), which are never results.
     wanted = np.zeros(max(memories.max(initial=-1), parents.max(initial=-1)) + 2, np.bool_)
     wanted[memories] = True
     # Only passages of the returned memories are sorted; a table of flags drops the others first.

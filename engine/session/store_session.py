@@ -46,7 +46,7 @@ class _Users:
 
 
 class StoreSession:
-    """A counted reference to an open store, which is closed with the last one, and a configuration of its own."""
+    """A counted reference to an open store, which is closed with the last one, together with a configuration."""
 
     files: Reloading | None = None
     """Follows the files of the configuration; None if they are not followed."""
@@ -162,7 +162,7 @@ class StoreSession:
 
     @property
     def upkeep(self) -> MaintenanceThread:
-        """The background work on the store, which is told of searches and changes."""
+        """The background work on the store, which is notified of searches and changes."""
         return self.store.upkeep
 
     @property

@@ -115,7 +115,7 @@ _VALUES = attrgetter(*_FIELDS)
 def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
     """The plan with the fields that a step may change. Raises ContractError unless they are valid.
 
-    The first variant must be the query itself. Most steps leave most of a plan as it is: only the others are checked.
+    The first variant must be the query itself. Most steps change few fields of a plan: only these are checked.
     """
     try:
         if none := absent(answer, Plan):

@@ -194,7 +194,14 @@ def tools(
     profile: ToolProfile = "full",
     workers: WorkerProcesses | None = None,
 ) -> list[SpeckitTool]:
-    """All tools, most general first; their errors suggest only tools of the profile. `workers` answer reading calls."""
+    """All tools, most general first.
+
+    Args:
+        workspace: The workspace that they serve.
+        limits: Numbers of calls that run at the same time.
+        profile: Tools that errors may suggest.
+        workers: Processes that answer reading calls; None for this one.
+    """
     shared: dict[str, Any] = {
         "count": workspace.count_tokens,
         "config_hash": workspace.config_hash,

@@ -243,12 +243,15 @@ def _details(compared: ShadowComparison, heading: str, *, drawn: bool) -> Iterat
         *(_code(text) if number % 2 else text for number, text in enumerate(report.sentence.split("`")) if text),
     )
     yield _about(
-        f"{report.mode.replace('_', ' ')} ", _code(report.id),
-        f" · {compared.control} ", _code(report.control.hash),
-        f" → {compared.variant} ", _code(report.variant.hash),
+        f"{report.mode.replace('_', ' ')} ",
+        _code(report.id),
+        f" · {compared.control} ",
+        _code(report.control.hash),
+        f" → {compared.variant} ",
+        _code(report.variant.hash),
         *((" · ", _code(report.flag)) if report.flag else ()),
         f" · {period(report.first, report.last, hours=not report.queries)}",
-    )  # fmt: skip
+    )
     plots = list(_plots(compared)) if drawn else []
     if not plots and report.cost.overhead:
         yield _about("The page of ", _code(f"--experiment {report.id}"), " has plots.")

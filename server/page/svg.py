@@ -131,7 +131,15 @@ class Chart:
     def band(
         self, xs: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str, *, label: str = ""
     ) -> None:
-        """Add the area between two lines, with thin edges. `label` is its name in the legend."""
+        """Add the area between two lines, with thin edges.
+
+        Args:
+            xs: Positions, ascending.
+            lows: The lower line.
+            highs: The upper line.
+            color: A CSS color.
+            label: Its name in the legend; "" for none.
+        """
         shade, edge = f"fill:{color};fill-opacity:.18", _stroke(color, 1)
 
         def draw(frame: _Frame) -> Markup:
@@ -144,7 +152,14 @@ class Chart:
             self._legend.append((label, _box(0, 1, 18, LETTERS - 2, f"{shade};stroke:{color}")))
 
     def bars(self, edges: Sequence[float], heights: Sequence[float], color: str, *, label: str = "") -> None:
-        """Add bars that stand on 0, each between two edges. `label` is their name in the legend."""
+        """Add bars that begin at 0, each between two edges.
+
+        Args:
+            edges: Positions, ascending; one more than bars.
+            heights: The height of each bar; no bar is drawn for 0.
+            color: A CSS color.
+            label: Their name in the legend; "" for none.
+        """
         style = f"fill:{color};fill-opacity:.8"
 
         def draw(frame: _Frame) -> Markup:

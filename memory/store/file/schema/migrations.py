@@ -303,7 +303,7 @@ def migrate(
         raise
     if old and todo:
         # Rows that became smaller leave their pages half empty. Where others read the file, or the disk is full, it
-        # stays as large as it is.
+        # keeps its size.
         with suppress(apsw.BusyError, apsw.FullError, apsw.IOError):
             connection.execute("VACUUM")
     if todo and not copied:

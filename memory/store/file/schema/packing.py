@@ -21,8 +21,7 @@ CREATE VIRTUAL TABLE memory_fts USING fts5 (
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'"
 );
 """
-# The order stands in a query of its own: SQLite before 3.44 knows none within `group_concat`, and could not read the
-# schema.
+# A subquery sets the order: SQLite before 3.44 knows none within `group_concat`, and could not read the schema.
 WITHOUT_UNPACKED = f"""
 ALTER TABLE texts DROP COLUMN body;
 ALTER TABLE chunks DROP COLUMN tokens;
