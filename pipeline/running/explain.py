@@ -39,7 +39,7 @@ def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
     before: float | None = None
     for step in pool.steps:
         after = float(step.after[row])
-        if step.formulas and before is not None:
+        if step.formulas:
             explained.append(_derived(step, row, before, after))
         else:
             parts = dict(zip(step.names, step.parts[row].tolist(), strict=True))
@@ -48,11 +48,12 @@ def explain(pool: Pool, row: int) -> tuple[StepExplanation, ...]:
     return tuple(explained)
 
 
-def _derived(step: StepScore, row: int, before: float, after: float) -> StepExplanation:
+def _derived(step: StepScore, row: int, before: float | None, after: float) -> StepExplanation:
     """The formula that gives the score of a row; if the step has named another one, the score alone."""
     try:
         formula, parts = Workings(step.formulas, step.names, step.parts).of_row(row)
-        numbers = {name: np.array([part]) for name, part in (parts | {BEFORE: before}).items()}
+        known = parts if before is None else parts | {BEFORE: before}
+        numbers = {name: np.array([part]) for name, part in known.items()}
         value = float(np.ravel(parse_formula(formula).value(numbers))[0])
     except (KeyError, ValueError):  # it names no part, it cannot be read, or none applies
         formula, parts, value = "", {}, np.nan

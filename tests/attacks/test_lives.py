@@ -47,7 +47,7 @@ DAMAGES = {
     "(SELECT max(rowid) FROM chunk_vectors)) WHERE rowid = (SELECT min(rowid) FROM chunk_vectors)",
     "roll_back": "DELETE FROM chunk_vectors WHERE rowid = (SELECT min(rowid) FROM chunk_vectors)",
     "checkpoint": "UPDATE memories SET content_hash = 'another' WHERE id = (SELECT min(id) FROM memories)",
-    "kill": "UPDATE chunks SET text = text || ' more', tokens = tokens || ' more'",
+    "kill": "UPDATE chunks SET text = text || ' more'",
 }
 BEFORE = {
     "restore": ("checkpoint", 1, 1), "undelete": ("delete", 0, 1), "undo": ("link", 0, 1), "roll_back": ("model", 1, 0),

@@ -469,9 +469,7 @@ def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path)
         with EvaluationDatabase.open(path) as database:
             database.keep(StoredEvaluation("a", "eval replay", 1.0, "d", "d", {"lines": "x" * 2_000_000}))
         told = check(memory).detail
-        assert (
-            "MB, of which 2.0 MB of comparisons and judgements are kept permanently, beyond max_mb): 1 queries" in told
-        )
+        assert "MB, of which 2.0 MB of comparisons and judgements are kept permanently, beyond max_mb): 1 query" in told
     with saying('{record: "off"}') as memory:
         assert check(memory).detail.startswith("nothing is recorded (off) in ")
 

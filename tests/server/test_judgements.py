@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
+from tests.memory.store.file.test_every_schema import make_older
 from tests.server.doors import Ran, call
 from tests.server.test_exchange import exported, other, outcomes
 from tests.server.test_mcp_stdio import calls
@@ -152,16 +151,6 @@ def test_what_comes_back_into_a_copy_that_went_another_way_keeps_its_order(works
     assert call(copy, ["doctor"]).status == 0
 
 
-def before_judgements_were_kept(file: Path) -> None:
-    """Makes a store one of the version before."""
-    with closing(apsw.Connection(str(file))) as old:
-        old.execute(
-            "DROP TABLE judgements; DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files;"
-            "DROP TABLE surface_fts;"
-            "ALTER TABLE memories DROP COLUMN ctime_ns; DELETE FROM migrations WHERE name >= '0019'"
-        )
-
-
 @pytest.mark.requirement("F17.undone")
 @pytest.mark.parametrize("declared", ["important", "temporary", "critical"])
 @pytest.mark.parametrize("first", ["index", "undo"])
@@ -172,7 +161,7 @@ def test_a_promotion_of_an_older_store_leaves_the_tier_that_the_file_declares_no
     text = (workspace / TONE).read_text()
     (workspace / TONE).write_text(f"---\nimportance_tier: {declared}\n---\n{text}")
     assert call(workspace, ["index", "docs"]).status == 0
-    before_judgements_were_kept(workspace / "memory.db")
+    make_older(workspace / "memory.db", "0019")
     undo, index = ["learned", "undo", "--memory", TONE], ["index", "docs", "--json"]
     one, other = (index, undo) if first == "index" else (undo, index)
     assert call(workspace, one).status == 0
@@ -187,7 +176,7 @@ def test_an_older_store_that_is_exported_before_it_is_indexed_tells_no_time_of_a
     workspace: Path,
 ) -> None:
     judged(workspace, *[True] * 5, promote=True)
-    before_judgements_were_kept(workspace / "memory.db")
+    make_older(workspace / "memory.db", "0019")
     out, root = exported(workspace), other(workspace)
     assert call(root, ["import", str(out)]).status == 0
     assert (root / TONE).stat().st_mtime_ns > 10**18

@@ -68,7 +68,7 @@ def test_a_renamed_file_keeps_its_memory_with_everything_learned_of_it(judged: t
     report = indexed(root)
 
     assert moves(dry) == moves(report) == [(WAL, "docs/log.md")]
-    assert (report["created"], report["updated"], report["vanished"], report["embedded"]) == ([], [], [], 0)
+    assert (report["created"], report["updated"], report["vanished"]) == ([], [], [])
     assert (report["links"], report["problems"]) == (0, [])  # the link to the old place still means it
     is_the_same(root, "docs/log.md", before)
     context = calls(root, ("memory_search", {"query": "log.md"}))[0]["data"]["results"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
+from tests.memory.store.file.test_every_schema import make_older
 from tests.server.doors import call
 
 FILLER = "\nConsumers and their intentions are what this is about: intended, consuming, consumed.\n"
@@ -53,8 +52,7 @@ def test_a_text_that_holds_what_is_typed_comes_first(root: Path, query: str) -> 
 
 @pytest.mark.requirement("C2.typed", "M1.migrations")
 def test_a_store_that_kept_no_words_as_written_finds_them_after_it_is_opened(root: Path) -> None:
-    with closing(apsw.Connection(str(root / "memory.db"))) as old:
-        old.execute("DROP TABLE surface_fts; DELETE FROM migrations WHERE name = '0022_surface'")
+    make_older(root / "memory.db", "0022")
 
     assert first(root, "intend consumer") == "typed.md"
     assert call(root, ["doctor"]).status == 0

@@ -120,6 +120,15 @@ def as_it_was(path: Path, today: Path, steps: Sequence[str]) -> None:
         )
 
 
+def make_older(file: Path, before: str) -> None:
+    """Replaces a store by the one that a version before this migration would have made."""
+    with closing(connected(file)) as store:
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    today = file.rename(file.with_name("today.db"))
+    as_it_was(file, today, [step.name for step in MIGRATIONS if step.name < before])
+    today.unlink()
+
+
 @pytest.mark.requirement("M1.migrations")
 def test_no_released_migration_was_changed() -> None:
     now = {

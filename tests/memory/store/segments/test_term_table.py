@@ -61,24 +61,6 @@ def test_what_was_asked_for_is_forgotten_at_last(tmp_path: Path) -> None:
     assert len(table._asked) <= MOST_ASKED
 
 
-def test_a_text_that_says_it_equals_others_changes_no_answer(tmp_path: Path) -> None:
-    class Like(str):
-        __slots__ = ()
-
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        def __hash__(self) -> int:
-            return hash("known")
-
-        def encode(self, *_: str) -> bytes:
-            return b"other"
-
-    table = _table(tmp_path, ["known", "other"])
-    assert table.get(Like("absent")) is None
-    assert table.get("known") == 0
-
-
 def test_the_arrays_are_read_where_they_lie(tmp_path: Path) -> None:
     _table(tmp_path, ["a", "b"])
     held = Container(tmp_path / "a.seg")
