@@ -84,11 +84,11 @@ def test_the_workspace_says_where_extensions_run(root: Path, path: Path, tally: 
     config = root / ".speckit" / "config.yaml"
     config.parent.mkdir(exist_ok=True)
     try:
-        assert f"# from the extension hostile_extension (trusted): {NAMED}" in call(root, ["pipeline", "show"], env).out
-        config.write_text("extensions: isolated\n", encoding="utf-8")
         assert (
             f"# from the extension hostile_extension (isolated): {NAMED}" in call(root, ["pipeline", "show"], env).out
         )
+        config.write_text("extensions: trusted\n", encoding="utf-8")
+        assert f"# from the extension hostile_extension (trusted): {NAMED}" in call(root, ["pipeline", "show"], env).out
         config.write_text("extensions: none\n", encoding="utf-8")
         refused = call(root, ["pipeline", "show"], env).ended(2)
         assert "not loaded: the components of hostile_extension" in refused.err

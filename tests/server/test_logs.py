@@ -71,7 +71,11 @@ def talking(tmp_path: Path) -> dict[str, str]:
     path = installed(tmp_path / "installed", "talking_extension")
     fusion = "fusion: [{use: z_score, normalise: min_max}, {use: talking, optional: true}]\nrerank: [min_max]\n"
     (tmp_path / "talking.yaml").write_text(f"pipeline: talking\n{fusion}", encoding="utf-8")
-    return {"PYTHONPATH": str(path), "SPECKIT_PIPELINE": str(tmp_path / "talking.yaml")}
+    return {
+        "PYTHONPATH": str(path),
+        "SPECKIT_PIPELINE": str(tmp_path / "talking.yaml"),
+        "SPECKIT_EXTENSIONS": "trusted",
+    }
 
 
 def test_the_lines_of_a_call_share_an_id_that_its_answer_names(indexed: Path, tmp_path: Path) -> None:

@@ -148,7 +148,8 @@ def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(index
         "def register(registry):\n    speckit_memory.config.pipelines.document.read_yaml = read\n"
     )
     installed(tmp_path, "broken", source)
-    ran = call(indexed, ["pipeline", "check", "default", "--json"], {"PYTHONPATH": str(tmp_path)})
+    trusted = {"PYTHONPATH": str(tmp_path), "SPECKIT_EXTENSIONS": "trusted"}
+    ran = call(indexed, ["pipeline", "check", "default", "--json"], trusted)
     assert ran.status == 1
     assert ran.json["error"]["code"] == "E199"
     assert "secret" not in ran.out + ran.err
@@ -156,7 +157,7 @@ def test_an_internal_error_is_e199_and_its_traceback_is_for_debugging_only(index
         [COMMAND, "pipeline", "check", "default", "--json"],
         capture_output=True,
         check=False,
-        env=environment(indexed, PYTHONPATH=str(tmp_path), SPECKIT_DEBUG="1"),
+        env=environment(indexed, **trusted, SPECKIT_DEBUG="1"),
     )
     assert json.loads(with_debug.stdout)["error"]["code"] == "E199"
     assert b"Traceback" in with_debug.stderr

@@ -133,8 +133,12 @@ def register(registry):
 
 
 def install(folder: Path) -> dict[str, str]:
-    """Installs the distribution into a folder; returns the environment in which it is found and used."""
+    """Installs the distribution into a folder; returns the environment in which it is found and runs in the server."""
     installed(folder, "hostile_signal", SIGNAL)
     fusion = "[{use: z_score, normalise: min_max}, {use: hostile}]"  # a signal adds to the unit scale alone
     (folder / "hostile.yaml").write_text(f"pipeline: hostile\nfusion: {fusion}\nrerank: []\n")
-    return {"PYTHONPATH": str(folder), "SPECKIT_PIPELINE": str(folder / "hostile.yaml")}
+    return {
+        "PYTHONPATH": str(folder),
+        "SPECKIT_PIPELINE": str(folder / "hostile.yaml"),
+        "SPECKIT_EXTENSIONS": "trusted",
+    }
