@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.recording import session_events
-from speckit_memory.engine.search.reading import TextExcerpt
 from speckit_memory.engine.session import usage_events
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.search.reading import TextExcerpt
 
 
 @dataclass(eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import final
 
-from speckit_memory.pipeline.model.columns import read_only
 from speckit_memory.pipeline.ports import (
     Attributes,
     Filter,
@@ -87,13 +86,11 @@ class SearchVectors:
         return self._of_store.static
 
     def embed(self, text: str) -> Vectors | Unavailable:
-        """The unit vector of a query, read-only."""
+        """The unit vector of a query. A copy: `np.add.at` writes even to read-only arrays."""
         found = self._embedded.get(text)
         if found is None:
             found = self._embedded[text] = self._of_store.embed(text)
-            if not isinstance(found, Unavailable):
-                read_only(found)
-        return found
+        return found if isinstance(found, Unavailable) else found.copy()
 
 
 @final
@@ -109,10 +106,8 @@ class SearchTokens:
         self.weights = of_store.weights
 
     def of_text(self, text: str) -> Ids | Unavailable:
-        """Distinct token numbers of a query, ascending, read-only."""
+        """Distinct token numbers of a query, ascending. A copy, as that of `embed`."""
         found = self._cut.get(text)
         if found is None:
             found = self._cut[text] = self._of_text(text)
-            if not isinstance(found, Unavailable):
-                read_only(found)
-        return found
+        return found if isinstance(found, Unavailable) else found.copy()

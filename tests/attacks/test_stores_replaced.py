@@ -17,6 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tally import Tally
 
+from tests.memory.store.file.test_every_schema import make_older
 from tests.server.doors import call, environment, server_command
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -177,25 +178,7 @@ def restored_by_sqlite_and_counted_as_far(path: Path, backup: Path) -> None:
 
 
 def older_schema(path: Path, backup: Path) -> None:
-    connection = apsw.Connection(str(backup))
-    connection.execute(
-        "ALTER TABLE changes DROP COLUMN token; DROP TABLE source_paths; DROP TABLE token_counts; "
-        "ALTER TABLE memories DROP COLUMN review_count; ALTER TABLE working_memory DROP COLUMN source; "
-        "ALTER TABLE working_memory DROP COLUMN source_call; DROP TABLE session_state; DROP TABLE archivals; "
-        "DROP TABLE job_runs; DROP TABLE job_lease; DROP TABLE edge_history; DROP TABLE session_uses; "
-        "DROP TABLE edge_uses; DROP TABLE scanned_memories; DROP TABLE suspected_contradictions; "
-        "DROP TRIGGER edge_came; DROP TRIGGER edge_changed; "
-        "DROP TRIGGER edge_went; DROP TABLE graph_state; DROP TABLE graph_ranks; DROP TABLE entity_scans; "
-        "DROP TABLE memory_entities; "
-        "ALTER TABLE causal_edges DROP COLUMN said; "
-        "DROP TABLE task_records; DROP TABLE selections; DROP TABLE unlearned; DROP TABLE former_keys; "
-        "DROP TABLE store_identity; "
-        "DROP TABLE embedding_models; DROP TABLE embedding_build; DROP TABLE summaries; DROP TABLE judgements; "
-        "DROP TABLE absences; DROP TABLE restorations; DROP TABLE removed_files; DROP TABLE surface_fts; "
-        "ALTER TABLE memories DROP COLUMN ctime_ns; "
-        "DELETE FROM migrations WHERE name >= '0008'"
-    )
-    connection.close()
+    make_older(backup, "0008")
     moved_away_and_restored(path, backup)
 
 

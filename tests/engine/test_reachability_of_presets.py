@@ -23,6 +23,7 @@ from storing.project import GATEWAYS, NOTES, QUESTIONS, write
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.api.feedback import FeedbackService
 from speckit_memory.engine.components import registry
 from speckit_memory.engine.recording import session_events
 from speckit_memory.memory.graph.ranking import of_edges
@@ -65,7 +66,7 @@ UNREACHED = {
 
 
 class Still(Memory):
-    """The product at one moment. Of what was served only sessions take note, as uses would change later answers."""
+    """The product at one moment."""
 
     reasons: list[tuple[str, ...]]
 
@@ -74,7 +75,11 @@ class Still(Memory):
         self.reasons.append(result.plan.reasons)
         return result
 
-    def served(self, result: SearchResult, count: int | None = None) -> str:
+
+class SessionFeedback(FeedbackService):
+    """Feedback of which only sessions take note, as uses would change later answers."""
+
+    def delivered(self, result: SearchResult, count: int | None = None) -> str:
         session_events.record_served(
             self.session.database, result, len(result.results) if count is None else count, remembered=True
         )
@@ -82,7 +87,9 @@ class Still(Memory):
 
 
 def opened_memory(root: Path, preset: str) -> Still:
-    return Still.open(root / "m.db", preset, root=root, environ=ENVIRONMENTS[preset], strict=True)
+    memory = Still.open(root / "m.db", preset, root=root, environ=ENVIRONMENTS[preset], strict=True)
+    memory.feedback = SessionFeedback(memory.session)
+    return memory
 
 
 def calls(session: str) -> list[Call]:

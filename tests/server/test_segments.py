@@ -64,7 +64,7 @@ def test_that_of_a_copied_project_is_used_by_the_first_who_searches(tmp_path: Pa
     """A file of more than some megabytes, too, and from the command line alone, where nothing else ever reads it."""
     root, copy = tmp_path / "project", tmp_path / "copy"
     (root / "notes").mkdir(parents=True)
-    for number in range(300):
+    for number in range(330):
         words = " ".join(f"w{(number * 37 + place * 11) % 5_000}" for place in range(2_000))
         (root / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nThe quokka.\n\n{words}\n", encoding="utf-8")
     assert call(root, ["index", "notes"]).status == 0
