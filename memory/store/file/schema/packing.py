@@ -45,7 +45,13 @@ _LEVEL = 6
 
 def pack_tokens(passages: Sequence[str]) -> bytes:
     """The tokens of the passages of a memory, each joined by blanks, as they are stored; empty for no passage."""
-    return zlib.compress(_BETWEEN.join(passages).encode(), _LEVEL) if passages else b""
+    if not passages:
+        return b""
+    # passage by passage: a copy of all tokens would be as long as the document
+    packer = zlib.compressobj(_LEVEL)
+    packed = [packer.compress(passages[0].encode())]
+    packed += (packer.compress(f"{_BETWEEN}{passage}".encode()) for passage in passages[1:])
+    return b"".join((*packed, packer.flush()))
 
 
 def unpack_tokens(stored: bytes) -> list[str]:
