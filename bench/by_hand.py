@@ -29,7 +29,7 @@ class HandWrittenSearch:
         """Copies the texts and vectors of an open memory to a new file."""
         self._embedder = memory.models.embedder
         with memory.session.database.snapshot_read() as source:
-            texts = source.execute("SELECT id, title, body FROM memories JOIN texts ON memory_id = id").fetchall()
+            texts = source.execute("SELECT id, title, body FROM memories JOIN bodies ON memory_id = id").fetchall()
             chunks, memories = loading.load_chunk_parents(source)
             parents = dict(zip(chunks.tolist(), memories.tolist(), strict=True))
             passages, vectors = loading.load_vectors(source)
