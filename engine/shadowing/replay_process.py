@@ -32,6 +32,7 @@ from speckit_memory.memory.store.evaluation.records import (
     VariantRecord,
 )
 from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
+from speckit_memory.pipeline.process.python_process import start_python
 
 STARTING_SECONDS = 60.0
 """How long a process may take to open the store."""
@@ -42,9 +43,6 @@ MEMORY_BYTES = 1 << 30
 ORPHAN_SECONDS = 2.0
 """If its parent is gone, a process ends this long after its step timed out."""
 NICENESS = 10
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[1:]; from speckit_memory.engine.shadowing.replay_process import main; main()"
-)
 
 
 class ReplayProcessEnded(Exception):  # noqa: N818 -- the name is recorded next to those of component errors
@@ -59,14 +57,9 @@ class ReplayProcess:
 
         Raises SpeckitError if it cannot be started or cannot open the store, and ReplayProcessEnded if it ends before.
         """
-        path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, *path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+            self._process = start_python(
+                __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
         except OSError as error:
             raise SpeckitError("E040", f"no process can be started for replays: {error.strerror or error}") from None

@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
 from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
 from threading import Lock, Thread
@@ -35,6 +33,7 @@ from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.models.embedders.protocol import Embedder
 from speckit_memory.memory.models.embedders.static import StaticEmbedder
 from speckit_memory.memory.parsing.analysis import Analyser
+from speckit_memory.pipeline.process.python_process import start_python
 
 LEAST_FILES = 1_000
 """Fewer documents than this are processed before a helper has even started."""
@@ -51,9 +50,6 @@ NICENESS = 10
 """Nice value of helpers, so that concurrent searches take precedence."""
 _LAST_SECONDS = 2.0
 """Time to wait for a terminated helper before it is killed."""
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.memory.indexing.reader_processes import main; main()"
-)
 
 Work = list[SourceTask | Source]
 
@@ -150,17 +146,14 @@ class _Helper:
         for limit in (SO_RCVTIMEO, SO_SNDTIMEO):  # also limits a partial message, unlike `poll`
             # struct timeval as two C longs: seconds and microseconds, in the byte order of this machine.
             here.setsockopt(SOL_SOCKET, limit, struct.pack("@ll", PATIENCE_SECONDS, 0))
-        # "" in sys.path means the current folder, which may change until the helper starts.
-        path = [entry or str(Path.cwd()) for entry in sys.path]
         try:
-            self._process = subprocess.Popen(
-                # -P keeps the current folder off the path; _BOOT then restores the path of this process.
-                [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), *path],
+            self._process = start_python(
+                __name__,
+                there.fileno(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(there.fileno(),),
-                start_new_session=True,
             )
         except OSError:
             here.close()
@@ -233,11 +226,11 @@ class _Helper:
             self._process.kill()
 
 
-def main() -> None:
-    """Run a helper; its connection is the file descriptor given on the command line."""
+def main(descriptor: int) -> None:
+    """Run a helper, which is connected by this file descriptor."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    with suppress(EOFError, OSError), Connection(int(sys.argv[1])) as connection:  # ends when the other end closes
+    with suppress(EOFError, OSError), Connection(descriptor) as connection:  # ends when the other end closes
         sizes, rules, bundled, pause = connection.recv()
         sending = Lock()
         Thread(target=_live, args=(connection, sending, pause), daemon=True).start()

@@ -8,11 +8,9 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from pathlib import Path
 from socket import socketpair
 from threading import Lock, Thread
 from typing import Any
@@ -31,6 +29,7 @@ from speckit_memory.pipeline.isolation.limits import (
 from speckit_memory.pipeline.isolation.store_server import StoreServer
 from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError, GarbledError, Remaining
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
+from speckit_memory.pipeline.process.python_process import start_python
 
 LOGGER = logging.getLogger("speckit_memory.extensions")
 _CHUNK = 65_536
@@ -107,10 +106,6 @@ class OutputReader:
             context.run(LOGGER.warning, "an extension (process %d) wrote more than %d lines", self._pid, SHOWN_LINES)
 
 
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[3:]; from speckit_memory.pipeline.isolation.child import main; "
-    "main(int(sys.argv[1]), int(sys.argv[2]))"
-)
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV")
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "SPECKIT_", "LD_LIBRARY_PATH", "XDG_", "TOKENIZERS_")
 _KEPT_ENDINGS = ("_NUM_THREADS",)
@@ -131,7 +126,7 @@ def environment() -> dict[str, str]:
 
 
 class Process:
-    """A process started by the constructor in a new session; not forked, since a server has threads.
+    """A process started by the constructor.
 
     One thread at a time holds `turn` and sends requests. Every failure ends the process and its children, and raises
     IsolatedFailureError.
@@ -145,16 +140,15 @@ class Process:
         # Requests and answers go over the socket; the pipe only carries printed output.
         here, there = socketpair()
         out, into = os.pipe()
-        path = [entry or str(Path.cwd()) for entry in sys.path]
-        command = [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), str(memory_mb), *path]
         try:
-            self._process = subprocess.Popen(
-                command,
+            self._process = start_python(
+                f"{__package__}.child",
+                there.fileno(),
+                memory_mb,
                 stdin=subprocess.DEVNULL,
                 stdout=into,
                 stderr=into,
                 pass_fds=(there.fileno(),),
-                start_new_session=True,
                 env=environment(),
             )
         except OSError as error:
@@ -183,7 +177,6 @@ class Process:
         return not self.ended
 
     def ask(self, request: Message, seconds: float, remaining: Remaining, store: StoreServer) -> Message:
-        # -P: the working directory does not come first on the import path
         """The answer of the process to a request; meanwhile its requests to the store are answered.
 
         Args:

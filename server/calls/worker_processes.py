@@ -24,6 +24,7 @@ from typing import Any
 from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
+from speckit_memory.pipeline.process.python_process import start_python
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.logging import logs
 
@@ -38,10 +39,6 @@ AGAIN_SECONDS = 1.0
 """Pause before a worker that ended is replaced, so that one that cannot live does not keep a core busy."""
 LAST_SECONDS = 2.0
 """How long workers may take to close their stores before they are killed."""
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[2:]; from speckit_memory.server.mcp_server.worker import main; "
-    "main(int(sys.argv[1]))"
-)
 _LONGEST = 1 << 30
 
 
@@ -97,20 +94,12 @@ class WorkerProcess:
         self._sending = Lock()  # a store may be warmed up while a call is asked
         self._end, there = socketpair()
         try:
-            # not forked, since a server has threads; in a new session, so that Ctrl-C ends it through the server only
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _BOOT,
-                    str(there.fileno()),
-                    *(path or str(Path.cwd()) for path in sys.path),
-                ],
+            self._process = start_python(
+                "speckit_memory.server.mcp_server.worker",
+                there.fileno(),
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=(there.fileno(),),
-                start_new_session=True,
             )
         except OSError:
             self._end.close()

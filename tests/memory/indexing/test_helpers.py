@@ -25,6 +25,7 @@ from speckit_memory.memory.indexing import (
 from speckit_memory.memory.indexing.reader_processes import _Helper
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.pipeline.process.python_process import start_python
 
 Write = Callable[[str, str], Path]
 
@@ -194,14 +195,17 @@ def test_a_helper_that_waits_for_its_disk_is_not_given_up(
     tmp_path: Path, files: Path, started: list[_Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = run(tmp_path / "alone", None, files, 0)
-    slow = (
+    (tmp_path / "slow_reader.py").write_text(
         "from speckit_memory.memory.indexing import reader_processes as reader; import time; "
         "process = reader._process_work; reader._process_work = lambda *given: (time.sleep(6), process(*given))[1]; "
-        "reader.main()"
+        "main = reader.main\n"
     )
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(reader_processes, "PATIENCE_SECONDS", 3)
     monkeypatch.setattr(reader_processes, "TASKS_AT_ONCE", 100)
-    monkeypatch.setattr(reader_processes, "_BOOT", f"import sys; sys.path[:] = sys.argv[2:]; {slow}")
+    monkeypatch.setattr(
+        reader_processes, "start_python", lambda _, *given, **more: start_python("slow_reader", *given, **more)
+    )
 
     assert run(tmp_path / "helped", None, files, 1) == alone
     assert len(started) == 1
