@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from speckit_memory.channels._feedback import Feedback, with_feedback
-from speckit_memory.pipeline.arithmetic import first_of_runs
+from speckit_memory.pipeline.arithmetic import best_of_each
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.costs import StepCostEstimate
 from speckit_memory.pipeline.model.scales import Scale
@@ -286,8 +286,7 @@ def _best_passages(memories: Rows, matched: Rows, bags: Bags, scores: Column, pa
     # Only passages of the returned memories are sorted; a table of flags drops the others first.
     rows = wanted[parents].nonzero()[0]
     passages, owners = bags.ids_of(matched[rows]), parents[rows]
-    order = np.lexsort((passages, -scores[rows], owners))
-    best = order[first_of_runs(owners[order])]
+    best = best_of_each(owners, passages, -scores[rows])
     passage_of = np.full(len(wanted), -1)
     passage_of[owners[best]] = passages[best]
     return passage_of[memories]

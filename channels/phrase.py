@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.pipeline.arithmetic import first_of_runs, idf
+from speckit_memory.pipeline.arithmetic import best_of_each, idf
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
@@ -109,9 +109,7 @@ class Phrase:
         owners = np.concatenate([store.attributes.parents(chunks), memories])
         scores = np.concatenate([in_chunks, in_titles])
         passages = np.concatenate([chunks, np.full(len(memories), -1)])
-        # The sort is stable: the first row of each memory in this order is its best.
-        order = np.lexsort((-scores, owners))
-        best = order[first_of_runs(owners[order])]
+        best = best_of_each(owners, -scores)
         ids = owners[best]
         kept = scores[best] > _undecided(scores[best], limit)
         best, ids = best[kept], ids[kept]

@@ -119,6 +119,16 @@ def first_of_runs(values: NDArray[D]) -> NDArray[np.bool_]:
     return first
 
 
+def best_of_each(owners: Ids, *keys: NDArray[np.int64] | Column) -> NDArray[np.intp]:
+    """The first row of each owner in the order of these keys, by owner, ascending; the last key sorts first.
+
+    Of rows that are equal in all of them the first counts.
+    """
+    order = np.lexsort((*keys, owners))
+    best: NDArray[np.intp] = order[first_of_runs(owners[order])]
+    return best
+
+
 def positions(wanted: Ids, ids: Ids) -> NDArray[np.intp]:
     """The index of each wanted id in distinct `ids`, -1 if it is not there."""
     if not len(ids):

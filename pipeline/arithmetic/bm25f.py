@@ -117,7 +117,7 @@ term frequency in each."""
 class Occurrences:
     """Term frequencies in the fields of bags, independent of the field weights: bags of several settings share them.
 
-    Thread-safe. Results are cached under a copy of the term and never handed out by the bags.
+    Thread-safe. Results are cached by term and never handed out by the bags.
     """
 
     __slots__ = ("_fields", "_known", "_rarities", "count", "rows")
@@ -255,5 +255,5 @@ class Bm25F:
 
 
 def _plain(terms: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Terms and weights as plain `str` and `float`."""
+    """Terms with their weights as plain `float`."""
     return [(term, float(weight)) for term, weight in terms.items()]

@@ -9,7 +9,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.vectors.growable_rows import GrowableArray
 from speckit_memory.memory.store.segment_files.container import Container
-from speckit_memory.pipeline.arithmetic import distinct, first_of_runs
+from speckit_memory.pipeline.arithmetic import best_of_each, distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 
 HOLE = -1
@@ -185,9 +185,7 @@ class VectorMatrix:
         ids = chunks
         if level == "memory":
             ids = self._parents[rows]
-            # The first of a memory in this order is its best chunk; the last key sorts first.
-            order = np.lexsort((chunks, -similarity, ids))
-            best = order[first_of_runs(ids[order])]
+            best = best_of_each(ids, chunks, -similarity)
             order = best[np.lexsort((ids[best], -similarity[best]))]
         else:
             order = np.lexsort((chunks, -similarity))
