@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
@@ -82,10 +82,10 @@ class SearchRequest:
     query_id: str = ""
 
     def __post_init__(self) -> None:
-        """Takes copies of lists and options. Raises E030 for other values."""
+        """Makes lists immutable. Raises E030 for values that are no lists or options."""
         for name in ("concepts", "anchors"):
             object.__setattr__(self, name, texts(getattr(self, name), name))
-        object.__setattr__(self, "adjust", replace(options_of(self.adjust)))
+        object.__setattr__(self, "adjust", options_of(self.adjust))
 
     @property
     def replayed(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 
 def parameters_of(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Concatenate[S, P], T]]:
-    """Lets a method take the parameters of a request in place of the request."""
+    """Lets a method that takes what `kind` makes, such as a request, take the parameters of `kind` instead."""
 
     def decorate(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
         @wraps(method)

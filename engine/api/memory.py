@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -167,7 +166,7 @@ class Memory:
 
         self.session.upkeep.asked()
         with SERVING.serving(), self.session.configuration.using() as serving:
-            wished = serving.searching.wished(replace(request.adjust), request.session)
+            wished = serving.searching.wished(request.adjust, request.session)
             watched = serving.watched(query_id) if wished.searching is serving.searching else None
             noted = serving.shadows is not None or serving.replays is not None
             try:

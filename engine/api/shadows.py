@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.engine.shadowing.replays import OnReplays
 from speckit_memory.engine.shadowing.variant import ShadowState
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(eq=False)

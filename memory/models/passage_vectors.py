@@ -70,7 +70,8 @@ class EmbeddedTexts:
 
     `tokens` are the distinct token ids of each text, ascending, by the tokeniser `token_model_id`; None if the embedder
     has no tokens. `computed` maps text hashes to new vectors; `used` lists the hashes of cache hits. `kept` says
-    whether the cache keeps the new ones: a model that pools the vectors of tokens makes them as fast as they are read.
+    whether the cache keeps the new ones: a model that pools the vectors of tokens makes them as fast as a cache is
+    read.
     """
 
     rows: Vectors

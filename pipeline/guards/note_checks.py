@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,8 @@ def check_notes(answer: object, pool: Pool, anchors: tuple[str, ...], step: str)
             return none
         assert isinstance(answer, Notes)
         channels = frozenset(pool.candidates.channels)
-        if answer.by_id:
+        if mapping(answer.by_id, "notes by id", MOST_VALUES):
             _check_rows(answer.by_id, pool, channels, anchors)
-        mapping(answer.by_id, "notes by id", MOST_VALUES)
         if answer.overall or type(answer.overall) is not dict:
             _Counter(channels, "the notes about the whole").remark(answer.overall, *MOST_OF_WHOLE)
             check_whole_names(dict(answer.overall))
@@ -58,8 +58,8 @@ def check_notes(answer: object, pool: Pool, anchors: tuple[str, ...], step: str)
     return answer
 
 
-def _check_rows(by_id: Any, pool: Pool, channels: frozenset[str], anchors: tuple[str, ...]) -> None:
-    if kinds := set(map(type, mapping(by_id, "notes by id", MOST_VALUES))) - {int}:
+def _check_rows(by_id: Mapping[Any, Any], pool: Pool, channels: frozenset[str], anchors: tuple[str, ...]) -> None:
+    if kinds := set(map(type, by_id)) - {int}:
         found = min(kind.__name__ for kind in kinds)
         raise InvalidComponentOutput(f"returned {found} as an id of its notes; accepted: a plain int")
     if foreign := by_id.keys() - set(pool.ids.tolist()):

@@ -27,7 +27,7 @@ from speckit_memory.pipeline.running.memoised_store import SearchAttributes, Sea
 class StoreView:
     """A view of a store for the components of one search, discarded with it. Implements `Store`.
 
-    Repeated requests of several components are answered from what was found before (`pipeline.running.memoised_store`),
+    Repeated requests of several components are answered from memory (`pipeline.running.memoised_store`),
     so that no component needs to keep anything between two queries, and nothing is kept for longer than the search.
     """
 

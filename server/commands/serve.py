@@ -104,7 +104,7 @@ def command(
         profile: Tools to offer; None for the setting.
         cache_seconds: Seconds for which an answer is reused while nothing changes; 0 for never.
         watch: Whether changed files are indexed in the background.
-        workers: Processes that answer reading calls, over HTTP; 0 for none, else as many as given.
+        workers: Processes that answer reading calls, over HTTP; 1 for that of the server.
 
     Returns:
         The exit status.

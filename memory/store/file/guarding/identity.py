@@ -173,7 +173,7 @@ class Identity:
 
         Args:
             connection: A connection that has read the file.
-            watch: A connection that nobody else uses; `end` closes it.
+            watch: A connection for the identity alone; `end` closes it.
         """
         with self._guard:
             self._watch = watch

@@ -203,7 +203,7 @@ memories a restore removed, and each file's ctime, which also changes when its m
 
 
 UNCACHED_POOLS = "DELETE FROM embedding_cache WHERE model_id GLOB 'static-*'"
-"""Vectors pooled of tokens are made as fast as they are read: the cache no longer holds them."""
+"""Vectors pooled of tokens are made as fast as a cache is read: it no longer holds them."""
 
 
 @dataclass(frozen=True, slots=True)

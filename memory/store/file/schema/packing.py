@@ -44,7 +44,7 @@ _LEVEL = 6
 
 
 def pack_tokens(passages: Sequence[str]) -> bytes:
-    """The tokens of the passages of a memory, each joined by blanks, as they are stored; empty for no passage."""
+    """The stored form of the tokens of the passages of a memory, each joined by blanks; empty for no passage."""
     if not passages:
         return b""
     # passage by passage: a copy of all tokens would be as long as the document
@@ -65,7 +65,7 @@ def unpack_tokens(stored: bytes) -> list[str]:
 
 
 def split_body(body: str, passages: Sequence[str]) -> tuple[list[str | None], str]:
-    """What the text of a memory holds besides its passages.
+    """The parts of the text of a memory that lie between its passages.
 
     Args:
         body: The text.

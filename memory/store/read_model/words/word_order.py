@@ -28,7 +28,7 @@ class WordOrder:
     __slots__ = ("_first", "_places", "_starts")
 
     def __init__(self, places: Integers, starts: Sequence[int] | Integers, first: Places) -> None:
-        """Take the word order as it is stored.
+        """Take the stored arrays of a word order.
 
         Args:
             places: Positions of all tokens, term after term, then row after row, ascending.

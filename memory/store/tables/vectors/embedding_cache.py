@@ -1,7 +1,7 @@
 """Cache of the vectors of embedded texts, so that reindexing costs no model time (feature I7).
 
-It holds those of encoders: vectors pooled of tokens are made as fast as they are read. Keys are the model and the hash
-of the embedded text. A model's id must change with anything that changes its vectors.
+It holds those of encoders: vectors pooled of tokens are made as fast as a cache is read. Keys are the model and the
+hash of the embedded text. A model's id must change with anything that changes its vectors.
 """
 
 from __future__ import annotations
