@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import sys
@@ -10,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from speckit_memory.config.files.partial_file import partial_in
+from speckit_memory.config.files.partial_file import complete, partial_file
 from speckit_memory.config.files.paths import is_folder
-from speckit_memory.config.files.regular_file import NO_LINK, beginning
+from speckit_memory.config.files.regular_file import beginning
 from speckit_memory.errors import SpeckitError
 
 _BEGINNING = 65_536
@@ -50,30 +51,22 @@ def written(file: Path) -> Iterator[TextIO]:
     It replaces a link, never the target of the link. The mode of an existing file is kept, and its owner and group as
     far as this process may set them.
     """
-    # In the same folder, so that the last step is a rename within one file system, which is atomic.
-    temporary = partial_in(file.absolute().parent)
     before = _replaced(file)
     mode = stat.S_IMODE(before.st_mode) & 0o777 if before else 0o666  # never readable by more people than before
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0), mode)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            if before is not None and sys.platform != "win32":
-                # Separately, since a process may be allowed to set the group but not the owner.
-                for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
-                    with suppress(OSError):
-                        os.fchown(stream.fileno(), owner, group)
-                # Set again: the umask may have reduced the mode given to os.open.
-                os.fchmod(stream.fileno(), mode)
-            yield stream
-            stream.flush()
-            # Data reaches the disk before the name: after a power failure there is the old file or the new one.
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    # BaseException: an interrupt must not leave the temporary file either.
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    # In the same folder, so that the last step is a rename within one file system, which is atomic.
+    with partial_file(file.absolute().parent, mode) as (whole, path):
+        if before is not None and sys.platform != "win32":
+            # Separately, since a process may be allowed to set the group but not the owner.
+            for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+                with suppress(OSError):
+                    os.fchown(whole.fileno(), owner, group)
+            # Set again: the umask may have reduced the mode given when it was opened.
+            os.fchmod(whole.fileno(), mode)
+        stream = io.TextIOWrapper(whole, encoding="utf-8", newline="\n")
+        yield stream
+        stream.flush()
+        complete(whole)
+        path.replace(file)
 
 
 def _replaced(file: Path) -> os.stat_result | None:

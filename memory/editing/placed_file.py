@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from errno import EEXIST, ENOTSUP, EPERM, EXDEV
 from pathlib import Path
 
-from speckit_memory.config.files.partial_file import PREFIX, is_partial, partial_in
+from speckit_memory.config.files.partial_file import PREFIX, complete, is_partial, partial_file
 from speckit_memory.config.files.regular_file import NO_LINK
 from speckit_memory.memory.scanning import inside
 
@@ -38,7 +37,12 @@ def put_file(top: Path, path: str, data: bytes, *, over: bool, mtime_ns: int | N
         raise OSError(EXDEV, inside.LEADS_OUT)
     file.parent.mkdir(parents=True, exist_ok=True)
     mode = file.stat().st_mode & 0o777 if over and file.is_file() else 0o666
-    with _complete_file(file.parent, data, mode, mtime_ns, sync) as whole:
+    with partial_file(file.parent, mode) as (stream, whole):
+        stream.write(data)
+        complete(stream, sync=sync)
+        if mtime_ns is not None:
+            with suppress(OSError, OverflowError):  # the file system cannot represent this time
+                os.utime(whole, ns=(mtime_ns, mtime_ns))
         if over:
             if file.is_dir() or file.is_symlink():
                 raise OSError(EEXIST, "a link or a folder has its name")
@@ -71,22 +75,3 @@ def clear_left(folder: Path) -> None:
         for entry in left:
             if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < long_ago:
                 Path(entry.path).unlink(missing_ok=True)
-
-
-@contextmanager
-def _complete_file(folder: Path, data: bytes, mode: int, mtime_ns: int | None, sync: bool) -> Iterator[Path]:
-    path = partial_in(folder)
-    descriptor = os.open(path, _NEW, mode)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if sync:
-                os.fsync(stream.fileno())
-        if mtime_ns is not None:
-            with suppress(OSError, OverflowError):  # the file system cannot represent this time
-                os.utime(path, ns=(mtime_ns, mtime_ns))
-        yield path
-    finally:
-        with suppress(OSError):
-            path.unlink()

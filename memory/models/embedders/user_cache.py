@@ -7,13 +7,13 @@ is complete: it begins with a checksum of the rest. Any error counts as a cache 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from speckit_memory.config.files.partial_file import complete, partial_file
 from speckit_memory.config.files.regular_file import NO_LINK, READING, content
 
 LARGEST = 16 << 20
@@ -25,7 +25,6 @@ _FOLDER = "speckit-memory"
 _ENDING = ".kept"
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _CHECKSUM = 32
-_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def load(name: str) -> bytes | None:
@@ -69,17 +68,12 @@ def keep(name: str, data: bytes) -> None:
         folder = _folder()
         if folder is None or not ready():
             return
-        temporary = folder / f"{secrets.token_hex(8)}.tmp"
-        try:
-            # O_EXCL: a file that exists is never written to.
-            descriptor = os.open(temporary, _WRITING, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(sha256(data).digest())
-                file.write(data)
-            # Atomic: readers see the old file or the complete new one.
-            temporary.replace(folder / (name + _ENDING))
-        finally:
-            temporary.unlink(missing_ok=True)
+        # Readers see the old file or the complete new one.
+        with partial_file(folder, 0o600) as (file, path):
+            file.write(sha256(data).digest())
+            file.write(data)
+            complete(file, sync=False)
+            path.replace(folder / (name + _ENDING))
         _tidy(folder)
 
 
