@@ -16,7 +16,7 @@ from speckit_memory.pipeline.process.cancellation import WithdrawnError
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.journal import Pause, StepRunner
 from speckit_memory.pipeline.running.runner import Outcome, Runner
-from speckit_memory.pipeline.running.step_memo import MemoisedRun, RunMemo
+from speckit_memory.pipeline.running.step_memo import MemoRun, Reached, StepMemo
 
 V = TypeVar("V")
 _SHARES = 1 << 32
@@ -46,7 +46,8 @@ class ShadowRequest:
 
     query: Query
     control: ShadowRun
-    recording: RunMemo
+    memo: StepMemo
+    reached: list[Reached]
 
     def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
         """Runs the query through another pipeline, over the same state of the store. Raises what `pause` raises.
@@ -55,11 +56,9 @@ class ShadowRequest:
         results that a pipeline omits when it is late say nothing about its quality.
         """
         query = replace(self.query, deadline_ns=None)
-        # Steps shared with the control are answered from the recording.
-        following = MemoisedRun(self.recording, variant.configurations)
-        journal = variant.journal(query, following, pause)
-        run = _run(variant, query, store, journal)
-        return replace(run, parted_at=parted_at(self.recording.reached, following.reached))
+        memo = MemoRun(self.memo, variant.configurations)
+        run = _run(variant, query, store, variant.journal(query, memo, pause))
+        return replace(run, parted_at=parted_at(self.reached, memo.reached))
 
     def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
         """Runs the query through another pipeline as if that were served: every step runs. Raises as `run`."""
@@ -85,7 +84,8 @@ class Shadow:
 
     def run(self, query: Query, store: Store) -> Outcome:
         """The control's answer to one query. Raises the exceptions of the control."""
-        recording = RunMemo(self._control.configurations)
+        memo = StepMemo()
+        recording = MemoRun(memo, self._control.configurations)
         journal = self._control.journal(query, recording)
         try:
             outcome = self._control.noted(query, store, journal)
@@ -93,11 +93,11 @@ class Shadow:
             raise  # neither an answer nor a failure, so there is nothing to compare
         # BaseException: an interrupted search is passed on as a failure as well, and raised.
         except BaseException as error:
-            self._hand_on(ShadowRequest(query, _failed(self.pipeline, journal, error), recording))
+            self._hand_on(ShadowRequest(query, _failed(self.pipeline, journal, error), memo, recording.reached))
             raise
         trace = outcome.trace
         run = ShadowRun(self.pipeline, outcome, trace.steps, trace.total_ns, trace.total_ns, _first(journal))
-        self._hand_on(ShadowRequest(query, run, recording))
+        self._hand_on(ShadowRequest(query, run, memo, recording.reached))
         return outcome
 
 

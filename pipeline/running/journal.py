@@ -15,7 +15,7 @@ from speckit_memory.pipeline.model.trace import Degradation, Loss, Stage, State,
 from speckit_memory.pipeline.ports import Ids, Unavailable
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
-from speckit_memory.pipeline.running.step_memo import START, Answers, Lineage
+from speckit_memory.pipeline.running.step_memo import MemoRun
 
 T = TypeVar("T")
 Clock = Callable[[], int]
@@ -34,7 +34,7 @@ class StepRunner:
         deadline_ns: int | None,
         *,
         strict: bool,
-        answers: Answers | None = None,
+        memo: MemoRun | None = None,
         pause: Pause | None = None,
     ) -> None:
         """Prepare a run.
@@ -43,7 +43,7 @@ class StepRunner:
             clock: Monotonic clock in nanoseconds.
             deadline_ns: Reading of the clock after which costly and optional steps are skipped; None for no deadline.
             strict: Raise exceptions of components instead of recording them.
-            answers: Records the answers of the steps, and reuses those of an earlier run with the same input.
+            memo: Records the answers of the steps, and has those of earlier runs with the same input.
             pause: Called before each step that runs.
         """
         self.clock = clock
@@ -54,16 +54,14 @@ class StepRunner:
         self.degraded: list[Degradation] = []
         self.failures: list[tuple[str, str]] = []
         """The failed step and the kind of its error, for each failure."""
-        self.answers = answers
-        self._here: Lineage = START
-        self._branches: list[Lineage] = []
+        self._memo = memo
         self._pause = pause
         self.started_ns = clock()
 
     @property
     def shared_ns(self) -> int:
         """The nanoseconds that reused answers took in the run that computed them."""
-        return self.answers.shared_ns if self.answers else 0
+        return self._memo.shared_ns if self._memo else 0
 
     def call(
         self,
@@ -100,11 +98,10 @@ class StepRunner:
         """
         require_wanted()
         # before the deadline is checked: an answer that is reused takes no time
-        kept = self.answers.known(self._here, step, branch) if self.answers else None
-        if self.answers and kept and (fits is None or fits(kept.answer)):
+        kept = self._memo.known(step, branch, fits) if self._memo else None
+        if kept:
             taken: T = kept.answer
             self.records.append(replace(kept.record, shared=True))
-            self._go_on(self.answers.take(kept), branch)
             return taken
         if step.gives_way and not (required or due) and self._late():
             self.records.append(StepRecord(stage, step.id, n_in, n_in, 0, "skipped", "the deadline had passed"))
@@ -126,31 +123,24 @@ class StepRunner:
             return None
         record = StepRecord(stage, step.id, n_in, rows_out(answer, n_in), spent, "ran")
         self.records.append(record)
-        if self.answers:
-            self._go_on(self.answers.ran(self._here, step, branch, answer, record), branch)
+        if self._memo:
+            self._memo.ran(step, branch, answer, record)
         return answer
 
     def join(self) -> None:
         """Continues from the combined answers of all branches since the last join."""
-        if self.answers:
-            self._here = self.answers.join(self._here, tuple(self._branches))
-            self._branches.clear()
+        if self._memo:
+            self._memo.join()
 
     def understood(self, plan: Plan) -> None:
         """Marks the plan as complete."""
-        if self.answers:
-            self._here = self.answers.understood(self._here, plan)
+        if self._memo:
+            self._memo.understood(plan)
 
     def reached(self, step: BoundStep[object], before: object, after: object) -> None:
         """Records the values before and after a step, whether or not the step answered."""
-        if self.answers:
-            self.answers.reached.append((step.id, before, after))
-
-    def _go_on(self, lineage: Lineage, branch: Hashable) -> None:
-        if branch is None:
-            self._here = lineage
-        else:
-            self._branches.append(lineage)
+        if self._memo:
+            self._memo.reached.append((step.id, before, after))
 
     def _outcome(self, step: BoundStep[object], work: Callable[[], T]) -> tuple[T | None, str | None]:
         """The answer of a step, or the reason why there is none. The one boundary that failures do not pass."""

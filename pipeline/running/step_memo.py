@@ -1,16 +1,15 @@
-"""Answers of the steps of a run, keyed by their inputs, so that another run can reuse them.
+"""Answers of the steps of a run, kept so that another run over the same state of the store can reuse them.
 
 Components are pure functions of their parameters, the query with its plan, the rows so far, and the store. So the
-inputs of a step need not be compared: they are equal if the same steps with the same parameters led to them over the
-same state of the store. A number, the lineage, identifies that history; two runs with the same lineage are in the same
-state.
+inputs of a step need not be compared: they are equal if the same steps with the same parameters led to them. A number,
+the lineage, identifies that history; two runs with the same lineage are in the same state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
 
 from speckit_memory.pipeline.model.columns import Plan
 from speckit_memory.pipeline.model.trace import StepRecord
@@ -48,164 +47,82 @@ class Configurations:
 
 @dataclass(frozen=True, slots=True)
 class MemoEntry:
-    """The answer of a step that ran, its record, and the lineage after it."""
+    """The answer of a step that ran, and its record."""
 
     answer: Any
     record: StepRecord
-    lineage: Lineage
 
 
-class Answers(Protocol):
-    """The answers of steps, recorded or reused during one run."""
+@dataclass(slots=True)
+class StepMemo:
+    """The answers of runs over one state of the store: the frame's own values, which no component modifies."""
 
-    shared_ns: int
-    """The nanoseconds that reused answers took originally."""
-    reached: list[Reached]
+    lineages: dict[Hashable, Lineage] = field(default_factory=dict)
+    """The lineage after a lineage and what followed it: a step's configuration and branch, or joined branches."""
+    answers: dict[Lineage, MemoEntry] = field(default_factory=dict)
+    """Answers by the lineage after their step. A step that failed, was unavailable or came too late has none."""
+    plans: list[tuple[Plan, Lineage]] = field(default_factory=list)
 
-    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> MemoEntry | None:
-        """The answer that another run recorded for this step at this lineage, None if the step must run."""
-
-    def take(self, kept: MemoEntry) -> Lineage:
-        """Reuses such an answer; returns the new lineage."""
-
-    def ran(
-        self, here: Lineage, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord
-    ) -> Lineage:
-        """The lineage after a step of this run has answered.
-
-        Args:
-            here: The lineage before the step.
-            step: The step that ran.
-            branch: Identifies one of several concurrent calls with the same input; None outside branches.
-            answer: Its checked answer.
-            record: Its trace record.
-        """
-
-    def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """The lineage after the answers of several branches were combined."""
-
-    def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """The lineage once the query has its plan: the same for all runs with an equal plan."""
+    def lineage(self, here: Lineage, then: Hashable) -> Lineage:
+        """The lineage after `here` and what followed it."""
+        return self.lineages.setdefault((here, then), len(self.lineages) + 1)
 
 
-class RunMemo:
-    """Records the answers of one run. They are the frame's own copies, which no component references or modifies.
+class MemoRun:
+    """One run that records its answers in a memo, and takes those that an earlier run recorded there."""
 
-    A step that failed, was unavailable or came too late does not change the lineage, and has no answer here.
-    """
+    __slots__ = ("_branches", "_configurations", "_here", "_memo", "reached", "shared_ns")
 
-    __slots__ = ("_answers", "_configurations", "_joined", "_last", "_understood", "reached", "shared_ns")
-
-    def __init__(self, configurations: Configurations) -> None:
-        """`configurations` is the cache of the running pipeline."""
+    def __init__(self, memo: StepMemo, configurations: Configurations) -> None:
+        """`configurations` is the cache of the pipeline that runs."""
+        self._memo = memo
         self._configurations = configurations
-        # by the lineage before the step, the step's configuration, and the branch
-        self._answers: dict[tuple[Lineage, Configuration, Hashable], MemoEntry] = {}
-        self._joined: dict[tuple[Lineage, tuple[Lineage, ...]], Lineage] = {}
-        self._last = START
-        self._understood: tuple[Plan, Lineage] | None = None
+        self._here = START
+        self._branches: list[Lineage] = []
         self.shared_ns = 0
+        """The nanoseconds that reused answers took originally."""
         self.reached: list[Reached] = []
 
-    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> None:
-        """None: the recording run executes every step."""
-
-    def take(self, kept: MemoEntry) -> Lineage:
-        """The lineage after another run's answer."""
-        return kept.lineage
-
-    def ran(
-        self, here: Lineage, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord
-    ) -> Lineage:
-        """Records the answer of a step, and returns the new lineage.
+    def known(self, step: BoundStep[object], branch: Hashable, fits: Callable[[Any], bool] | None) -> MemoEntry | None:
+        """The answer that a run recorded for this step in this state, which the run goes on from.
 
         Args:
-            here: The lineage before the step.
-            step: The step that ran.
+            step: The next step.
             branch: Identifies one of several concurrent calls with the same input; None outside branches.
-            answer: Its checked answer.
-            record: Its trace record.
+            fits: Whether an answer is valid for the running pipeline; None if every one is.
         """
-        self._last += 1
-        self._answers[here, self._configurations.of(step), branch] = MemoEntry(answer, record, self._last)
-        return self._last
-
-    def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """Records a combination of branches, and returns the new lineage."""
-        self._last += 1
-        self._joined[here, branches] = self._last
-        return self._last
-
-    def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """Records the plan, and keeps the lineage."""
-        self._understood = plan, here
-        return here
-
-    def of_plan(self, plan: Plan) -> Lineage | None:
-        """The lineage at which the run had this plan, None if its plan was different."""
-        return self._understood[1] if self._understood and self._understood[0] == plan else None
-
-    def answer(self, here: Lineage, of: Configuration, branch: Hashable) -> MemoEntry | None:
-        """The answer of a step with this configuration at this lineage, None if there is none."""
-        return self._answers.get((here, of, branch))
-
-    def joined(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage | None:
-        """The lineage after these branches were combined, None if the run never combined them."""
-        return self._joined.get((here, branches))
-
-
-class MemoisedRun:
-    """A run that reuses the answers of an earlier run while their lineages are equal."""
-
-    __slots__ = ("_configurations", "_earlier", "_own", "reached", "shared_ns")
-
-    def __init__(self, earlier: RunMemo, configurations: Configurations) -> None:
-        """`configurations` is the cache of the pipeline that runs now."""
-        self._earlier = earlier
-        self._configurations = configurations
-        # counted downwards from START: never equal to a lineage of the earlier run, which counts upwards
-        self._own = START
-        self.shared_ns = 0
-        self.reached: list[Reached] = []
-
-    def known(self, here: Lineage, step: BoundStep[object], branch: Hashable) -> MemoEntry | None:
-        """The earlier run's answer at this lineage; None once the runs have diverged."""
-        return self._earlier.answer(here, self._configurations.of(step), branch) if here >= START else None
-
-    def take(self, kept: MemoEntry) -> Lineage:
-        """The lineage of the earlier run; adds the original time of the step to `shared_ns`."""
+        after = self._after(step, branch)
+        kept = self._memo.answers.get(after)
+        if kept is None or not (fits is None or fits(kept.answer)):
+            return None
         self.shared_ns += kept.record.ns
-        return kept.lineage
+        self._go_on(after, branch)
+        return kept
 
-    def ran(
-        self,
-        here: Lineage,  # noqa: ARG002 -- required by the protocol, as are all of these
-        step: BoundStep[object],  # noqa: ARG002
-        branch: Hashable,  # noqa: ARG002
-        answer: object,  # noqa: ARG002
-        record: StepRecord,  # noqa: ARG002
-    ) -> Lineage:
-        """A new lineage that the earlier run never had: the runs diverge here.
+    def ran(self, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord) -> None:
+        """Records the checked answer of a step of this run, with its trace record."""
+        after = self._after(step, branch)
+        self._memo.answers[after] = MemoEntry(answer, record)
+        self._go_on(after, branch)
 
-        Args:
-            here: Not used, like all of these; `Answers.ran` requires them.
-            step: Not used.
-            branch: Not used.
-            answer: Not used.
-            record: Not used.
-        """
-        return self._elsewhere()
+    def join(self) -> None:
+        """Continues from the combined answers of all branches since the last join."""
+        self._here = self._memo.lineage(self._here, tuple(self._branches))
+        self._branches.clear()
 
-    def join(self, here: Lineage, branches: tuple[Lineage, ...]) -> Lineage:
-        """The lineage of the earlier run if it combined the same answers, else a new one."""
-        found = self._earlier.joined(here, branches)
-        return self._elsewhere() if found is None else found
+    def understood(self, plan: Plan) -> None:
+        """Continues from the plan, which is complete: later steps depend on nothing else of the history."""
+        for known, lineage in self._memo.plans:
+            if known == plan:
+                self._here = lineage
+                return
+        self._memo.plans.append((plan, self._here))
 
-    def understood(self, here: Lineage, plan: Plan) -> Lineage:
-        """The lineage of the earlier run if its plan was equal: later steps depend on nothing else of the history."""
-        found = self._earlier.of_plan(plan)
-        return here if found is None else found
+    def _after(self, step: BoundStep[object], branch: Hashable) -> Lineage:
+        return self._memo.lineage(self._here, (self._configurations.of(step), branch))
 
-    def _elsewhere(self) -> Lineage:
-        self._own -= 1
-        return self._own
+    def _go_on(self, lineage: Lineage, branch: Hashable) -> None:
+        if branch is None:
+            self._here = lineage
+        else:
+            self._branches.append(lineage)
