@@ -100,7 +100,14 @@ class MemoRun:
         return kept
 
     def ran(self, step: BoundStep[object], branch: Hashable, answer: object, record: StepRecord) -> None:
-        """Records the checked answer of a step of this run, with its trace record."""
+        """Records the answer of a step of this run.
+
+        Args:
+            step: The step that ran.
+            branch: As for `known`.
+            answer: Its checked answer.
+            record: Its trace record.
+        """
         after = self._after(step, branch)
         self._memo.answers[after] = MemoEntry(answer, record)
         self._go_on(after, branch)
