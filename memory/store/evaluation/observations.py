@@ -204,8 +204,13 @@ def _layout(connection: apsw.Connection, steps: Sequence[StepCost]) -> int:
     return int(value(connection, "SELECT number FROM layouts WHERE steps = ?", (named,)))
 
 
-def put_replay(connection: apsw.Connection, replay: Replay) -> None:
-    """Stores a replay; does nothing if it exists, or if the query has been deleted."""
+def put_replays(connection: apsw.Connection, replays: Iterable[Replay]) -> None:
+    """Stores replays. One of the same query and arm is kept if it exists; one of a deleted query is not stored."""
+    for replay in replays:
+        _put_replay(connection, replay)
+
+
+def _put_replay(connection: apsw.Connection, replay: Replay) -> None:
     arm, variant = replay.arm, replay.variant
     connection.execute(
         "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
@@ -226,8 +231,10 @@ def put_replay(connection: apsw.Connection, replay: Replay) -> None:
     )
 
 
-def carry_over(connection: apsw.Connection, arm: Arm) -> None:
-    """Copies to an arm the replays of arms whose two pipelines answer alike; see `PipelineRecord.ordering`."""
+def begin(connection: apsw.Connection, arm: Arm, described: Iterable[PipelineRecord]) -> None:
+    """Stores the pipelines of an arm, and copies to it the replays of arms whose two pipelines answer alike; see
+    `PipelineRecord.ordering`."""
+    put_pipelines(connection, described)
     connection.execute(_CARRY_OVER, (arm.control, arm.variant, arm.epoch))
 
 
@@ -248,12 +255,12 @@ def replay_counts(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[in
     return found
 
 
-def pairs(connection: apsw.Connection, since: float, experiment: str) -> list[RecordedPair]:
-    """Pairs of answers by time: of the experiment with this id, or of all ("")."""
+def pairs(connection: apsw.Connection, *, since: float | None = None, experiment: str = "") -> list[RecordedPair]:
+    """Pairs of answers to the queries that variants saw, by time; of the experiment with this id, or all ("")."""
     if experiment:
         wanted = _key_of(connection, experiment)
-        return [] if wanted is None else pairs_of(connection, *wanted, since)
-    found = [pair for sql in (_PAIRS, _REPLAYS) for pair in _pairs(connection, sql.format(of=""), (since,))]
+        return [] if wanted is None else pairs_of(connection, *wanted, since or 0.0)
+    found = [pair for sql in (_PAIRS, _REPLAYS) for pair in _pairs(connection, sql.format(of=""), (since or 0.0,))]
     # a stable sort: live pairs of a query stay before its replays
     return sorted(found, key=lambda pair: pair.query.at)
 
@@ -291,20 +298,24 @@ def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
     return next((found for found in possible if experiment_id(*found) == experiment), None)
 
 
-def served_answers(connection: apsw.Connection, since: float) -> list[Observation]:
-    """Queries with their served answers, by time."""
-    return _served(connection, "q.at >= ?", since)
+def served_answers(connection: apsw.Connection, since: float | None = None) -> list[Observation]:
+    """Queries with their served answers, by time, without variants."""
+    return _served(connection, "q.at >= ?", since or 0.0)
 
 
-def queries(connection: apsw.Connection, since: float) -> list[QueryRecord]:
+def queries(connection: apsw.Connection, since: float | None = None) -> list[QueryRecord]:
     """Queries, by time."""
     return [
-        _query(row) for row in rows(connection, f"SELECT {_QUERY} FROM queries WHERE at >= ? ORDER BY at", (since,))
+        _query(row)
+        for row in rows(connection, f"SELECT {_QUERY} FROM queries WHERE at >= ? ORDER BY at", (since or 0.0,))
     ]
 
 
-def experiments(connection: apsw.Connection, since: float, experiment: str = "") -> list[ExperimentRecord]:
+def experiments(
+    connection: apsw.Connection, since: float | None = None, *, experiment: str = ""
+) -> list[ExperimentRecord]:
     """Experiments, latest first: the one with this id, or all (""). Those with only dropped queries are included."""
+    since = since or 0.0
     wanted = _key_of(connection, experiment) if experiment else None
     if experiment and wanted is None:
         return []
@@ -403,7 +414,7 @@ def _layouts(connection: apsw.Connection) -> dict[int, packing.StepLayout]:
     }
 
 
-def latest_costs(connection: apsw.Connection, control: str, variant: str, since: float, most: int) -> list[float]:
+def latest_costs(connection: apsw.Connection, control: str, variant: str, *, since: float, most: int) -> list[float]:
     """Times of the latest runs of a variant next to a control.
 
     Args:
@@ -411,7 +422,7 @@ def latest_costs(connection: apsw.Connection, control: str, variant: str, since:
         control: Hash of the control pipeline.
         variant: Hash of the variant.
         since: Only queries after this time, in epoch seconds.
-        most: Maximum number of runs.
+        most: Maximum number of runs, found among the variant's last 10 × `most` runs.
 
     Returns:
         Milliseconds, the latest run last.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 
 import apsw
 
 from speckit_memory.memory.store.evaluation import packing
+from speckit_memory.memory.store.evaluation.observations import served_answers
 from speckit_memory.memory.store.evaluation.records import (
     ChannelSighting,
     EvaluationFigure,
@@ -32,10 +34,12 @@ def put_use(connection: apsw.Connection, use: UseRecord) -> None:
     )
 
 
-def uses(connection: apsw.Connection, since: float) -> list[UseRecord]:
-    """Uses since a time, by time."""
+def uses(connection: apsw.Connection, since: float | None = None) -> list[UseRecord]:
+    """Uses of memories, by time."""
     found = rows(
-        connection, 'SELECT query, memory, "use", rank, at, session FROM uses WHERE at >= ? ORDER BY at', (since,)
+        connection,
+        'SELECT query, memory, "use", rank, at, session FROM uses WHERE at >= ? ORDER BY at',
+        (since or 0.0,),
     )
     return [UseRecord(*row) for row in found]
 
@@ -60,22 +64,21 @@ def put_scoring(connection: apsw.Connection, scoring: ScoreSample) -> None:
         )
 
 
-def scorings(connection: apsw.Connection, since: float) -> list[ScoreSample]:
-    """Scorings since a time, by time."""
+def scorings(connection: apsw.Connection, since: float | None = None) -> list[ScoreSample]:
+    """How sampled answers got their scores, by time (feature E7)."""
     channels: dict[str, dict[str, tuple[ChannelSighting, ...]]] = {}
     for query, channel, *packed in rows(
         connection,
         "SELECT query, channel, c.memories, ranks, scores FROM channel_results c JOIN scorings USING (query) "
         "WHERE at >= ? ORDER BY query, channel",
-        (since,),
+        (since or 0.0,),
     ):
         columns = packing.integers(packed[0]), packing.integers(packed[1]), packing.reals(packed[2])
         channels.setdefault(query, {})[channel] = tuple(map(ChannelSighting, *columns))
+    sampled = "SELECT query, pipeline, at, memories, steps FROM scorings WHERE at >= ? ORDER BY at"
     return [
         ScoreSample(query, pipeline, at, packing.integers(memories), _steps(steps), channels.get(query, {}))
-        for query, pipeline, at, memories, steps in rows(
-            connection, "SELECT query, pipeline, at, memories, steps FROM scorings WHERE at >= ? ORDER BY at", (since,)
-        )
+        for query, pipeline, at, memories, steps in rows(connection, sampled, (since or 0.0,))
     ]
 
 
@@ -86,11 +89,23 @@ def _steps(document: str) -> tuple[ScoredStep, ...]:
     )
 
 
-def put_judgement(connection: apsw.Connection, judgement: QueryJudgement) -> None:
-    """Stores a judgement, replacing an earlier one of the same query, memory, source and judge."""
-    connection.execute(
+def ignored(connection: apsw.Connection, since: float | None = None) -> dict[str, tuple[int, ...]]:
+    """For each query whose answer was used, the memories of the answer that were not, best first."""
+    used: dict[str, set[int]] = {}
+    for use in uses(connection, since):
+        used.setdefault(use.query, set()).add(use.memory)
+    return {
+        seen.query.id: tuple(memory for memory in seen.control.memories if memory not in used[seen.query.id])
+        for seen in served_answers(connection, since)
+        if seen.query.id in used
+    }
+
+
+def put_judgements(connection: apsw.Connection, judgements: Iterable[QueryJudgement]) -> None:
+    """Stores judgements, each replacing an earlier one of the same query, memory, source and judge."""
+    connection.executemany(
         "INSERT OR REPLACE INTO ground_truth (query, memory, source, judge, grade, at) VALUES (?, ?, ?, ?, ?, ?)",
-        (judgement.query, judgement.memory, judgement.source, judgement.by, judgement.grade, judgement.at),
+        ((one.query, one.memory, one.source, one.by, one.grade, one.at) for one in judgements),
     )
 
 
@@ -109,22 +124,22 @@ def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: s
     )
 
 
-def put_label(connection: apsw.Connection, name: str, pair: str, by: str, grade: float, at: float) -> None:
-    """Stores a label, replacing an earlier one of the same list, pair and judge.
+def put_labels(connection: apsw.Connection, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
+    """Stores labels in a judgement list, replacing earlier labels of the same pairs by this judge.
 
     Args:
         connection: A connection inside a transaction.
-        name: Name of the judgement list.
-        pair: Digest of the question and the text.
+        name: Name of the list.
+        grades: Grade by pair, a digest of the question and the text.
         by: The judge.
-        grade: The grade.
         at: The time, in epoch seconds.
     """
-    connection.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?, ?)", (name, pair, by, grade, at))
+    labelled = ((name, pair, by, grade, at) for pair, grade in grades.items())
+    connection.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?, ?)", labelled)
 
 
 def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> None:
-    """Deletes a label.
+    """Deletes a judge's label of a pair from a judgement list.
 
     Args:
         connection: A connection inside a transaction.
@@ -141,8 +156,8 @@ def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
     return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
 
 
-def judgements(connection: apsw.Connection, source: str) -> list[QueryJudgement]:
-    """Judgements by time; of one source, or of all ("")."""
+def judgements(connection: apsw.Connection, source: str = "") -> list[QueryJudgement]:
+    """Judgements of memories for queries, by time; of one source, or of all ("")."""
     found = rows(
         connection,
         "SELECT query, memory, grade, source, judge, at FROM ground_truth WHERE ?1 IN ('', source) "
@@ -153,7 +168,7 @@ def judgements(connection: apsw.Connection, source: str) -> list[QueryJudgement]
 
 
 def put_evaluation(
-    connection: apsw.Connection, stored: StoredEvaluation, figures: tuple[EvaluationFigure, ...]
+    connection: apsw.Connection, stored: StoredEvaluation, figures: Iterable[EvaluationFigure] = ()
 ) -> None:
     """Stores a comparison with its figures. Earlier ones with the same id are kept as its history."""
     number = value(
@@ -167,7 +182,12 @@ def put_evaluation(
     )
 
 
-def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluation]:
+def evaluation(connection: apsw.Connection, name: str) -> StoredEvaluation | None:
+    """The latest comparison with this id."""
+    return next(reversed(evaluations(connection, name)), None) if name else None
+
+
+def evaluations(connection: apsw.Connection, wanted: str = "") -> list[StoredEvaluation]:
     """Comparisons by time: those with the id `wanted`, or all ("")."""
     found = rows(connection, f"{_EVALUATION} WHERE ?1 IN ('', id) ORDER BY at, number", (wanted,))
     return [
@@ -176,8 +196,8 @@ def evaluations(connection: apsw.Connection, wanted: str) -> list[StoredEvaluati
     ]
 
 
-def measured_figures(connection: apsw.Connection, metric: str, since: float) -> list[StoredFigure]:
-    """Values of a metric since a time, for all measured pipelines, by time."""
+def measured_figures(connection: apsw.Connection, metric: str, since: float | None = None) -> list[StoredFigure]:
+    """Values of a metric over time, for all measured pipelines."""
     found = rows(
         connection,
         # The name of a pipeline is only in the report's JSON; figures refer to it by hash, or by name in some reports.
@@ -186,7 +206,7 @@ def measured_figures(connection: apsw.Connection, metric: str, since: float) -> 
         "s.pipeline, s.metric, s.value, s.queries "
         "FROM metric_snapshots s JOIN evaluations e ON e.number = s.evaluation "
         "WHERE s.metric = ? AND e.at >= ? ORDER BY e.at, e.number, s.pipeline",
-        (metric, since),
+        (metric, since or 0.0),
     )
     return [
         StoredFigure(evaluation, kind, at, dataset, name, EvaluationFigure(*figure))
@@ -199,15 +219,24 @@ def metrics(connection: apsw.Connection) -> list[str]:
     return [str(name) for (name,) in rows(connection, "SELECT DISTINCT metric FROM metric_snapshots ORDER BY metric")]
 
 
-def put_flag_change(connection: apsw.Connection, change: FlagChange) -> None:
-    """Stores a change of a flag."""
+def put_flag_change(connection: apsw.Connection, name: str, before: str, after: str, at: float, evidence: str) -> None:
+    """Records a change of a flag.
+
+    Args:
+        connection: A connection inside a transaction.
+        name: Name of the flag.
+        before: The state before.
+        after: The state after.
+        at: The time, in epoch seconds.
+        evidence: Id of the experiment or evaluation that was the reason; "" for none.
+    """
     connection.execute(
         "INSERT INTO flag_changes (name, before, after, at, evidence) VALUES (?, ?, ?, ?, ?)",
-        (change.name, change.before, change.after, change.at, change.evidence),
+        (name, before, after, at, evidence),
     )
 
 
-def flag_changes(connection: apsw.Connection, name: str) -> list[FlagChange]:
+def flag_changes(connection: apsw.Connection, name: str = "") -> list[FlagChange]:
     """Changes of flags by time; of one flag, or of all ("")."""
     sql = "SELECT name, before, after, at, evidence FROM flag_changes WHERE ?1 IN ('', name) ORDER BY at, number"
     return [FlagChange(*row) for row in rows(connection, sql, (name,))]

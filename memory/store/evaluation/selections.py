@@ -32,5 +32,6 @@ class SelectionEvent:
 
 
 def selections(connection: apsw.Connection, since: float, asked_since: float) -> list[SelectionEvent]:
-    """Uses since `since` of answers to questions asked since `asked_since`, by time."""
+    """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
+    questions with stored text are returned."""
     return [SelectionEvent(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]
