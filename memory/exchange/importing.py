@@ -24,17 +24,15 @@ from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning.scanner import below
-from speckit_memory.memory.store.checkpoints import arrival, transfer
+from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading
 from speckit_memory.memory.store.checkpoints.folder import Folder
-from speckit_memory.memory.store.checkpoints.numbering import assign_ids
-from speckit_memory.memory.store.checkpoints.opened import complete, reading
-from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
-from speckit_memory.memory.store.portable.applying import IncomingMemory, apply
 from speckit_memory.memory.store.tables.memories import source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.transfer import arrival, copying
+from speckit_memory.memory.store.transfer.records import IncomingMemory, apply
 from speckit_memory.memory.store.writing import writer
 
 
@@ -228,14 +226,14 @@ class _Import:
         # Folders that memories leave or join, and memories at the other end of their links, change as well.
         folders |= {folder for _, folder in self._folders(staying)}
         ends = self._neighbours([each.ours.id for each in knowing if each.ours])
-        copied = self._copy(staged, coming)
+        pending = self._copy(staged, coming)
         ids = dict(rows(self._connection, "SELECT key, id FROM memories"))
         arriving = [
             IncomingMemory(ids[each.offer.key], each.offer.key, each.knowledge, each.as_exported and each.record)
             for each in knowing
             if each.knowledge is not None
         ]
-        applied = apply(self._txn, arriving, self._source.loose, self._root)
+        left_out = apply(self._txn, arriving, self._source.loose, self._root)
         self._remember_sources(coming)
         touched = [ids[each.offer.key] for each in knowing]
         arrival.note(self._txn, touched, folders, self._now, {*ends, *self._neighbours(touched)})
@@ -247,7 +245,7 @@ class _Import:
                     data, mtime_ns = self._source.data(each.offer), each.mtime_ns
                     placing.put(each.offer.key, data, over=each.over, mtime_ns=mtime_ns)
             self._note_times(coming, ids)
-        return ImportReport(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
+        return ImportReport(tuple(self._plan), tuple(placing.written), left_out, pending, report)
 
     def _require_as_decided(self) -> None:
         """Raise E066 if one of the memories was changed since the decision. Newer learned data is used."""
@@ -270,15 +268,12 @@ class _Import:
             if found is not None and get_meta(self._connection, fact) is None:
                 set_meta(self._txn, fact, found)
 
-    def _copy(self, staged: Connection, coming: Sequence[ImportDecision]) -> transfer.TransferReport:
-        """Copy the indexed contents over those of existing memories."""
+    def _copy(self, staged: Connection, coming: Sequence[ImportDecision]) -> int:
+        """Copy the indexed contents over those of existing memories; returns the number of pending passages."""
         here = {each.offer.key: each.ours.id for each in coming if each.ours}
         theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
         memories = {row: here[key] for row, key in theirs if key in here}
-        transfer.clear(self._txn, list(memories.values()))
-        chunks = assign_ids(staged, self._connection, memories, keep_ids=False)
-        ids: transfer.Ids = {MEMORIES: memories, CHUNKS: chunks}
-        return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
+        return copying.copy(staged, self._txn, dict(theirs), memories, whole=False, keep_ids=False)
 
     def _remember_sources(self, coming: Sequence[ImportDecision]) -> None:
         """Record imported files as sources unless a source contains them: an index run must notice their deletion."""

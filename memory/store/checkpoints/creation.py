@@ -13,17 +13,16 @@ from typing import Any
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.checkpoints import outer_edges, transfer
+from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
-from speckit_memory.memory.store.checkpoints.identity import store_id
-from speckit_memory.memory.store.checkpoints.opened import complete, reading
-from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES, forms
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import failure
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.schema import migrations
 from speckit_memory.memory.store.missing import EmptyFolderError
+from speckit_memory.memory.store.transfer import arrival, copying
+from speckit_memory.memory.store.transfer.table_map import forms
 
 PAGES = 2_000
 """Number of pages copied between two reports of progress: 8 MiB."""
@@ -138,7 +137,7 @@ def _translate_errors(name: str, file: Path) -> Iterator[None]:
 
 def count_rows(connection: apsw.Connection) -> dict[str, int]:
     """Number of rows of each kept table."""
-    return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
+    return {form.name: value(connection, f"SELECT count(*) FROM {form.name}") for form in forms(connection)}
 
 
 def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
@@ -153,23 +152,19 @@ def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> 
 
 
 def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
-    inside, parameters = transfer.within(folder)
+    inside, parameters = copying.within(folder)
     below = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
     memories = [row for row in below if not chosen or row in set(chosen)]
-    passages = "SELECT id FROM chunks WHERE memory_id IN (SELECT value FROM carray(?))"
-    chunks = [row for (row,) in rows(connection, passages, (integers(memories),))]
-    # ids map to themselves: the copy has those of the store
-    ids = {MEMORIES: dict(zip(memories, memories, strict=True)), CHUNKS: dict(zip(chunks, chunks, strict=True))}
     with Database.open(partial) as copy:
         with copy.write() as txn:
-            transfer.copy_facts(connection, txn)
-            copied = transfer.copy(connection, txn, ids, whole=False, keep_ids=True, folder=folder)
+            copying.copy_facts(connection, txn)
+            copying.copy(connection, txn, memories, {}, whole=False, keep_ids=True, folder=folder)
             if chosen:
-                transfer.forget_what_belongs_to_no_memory(txn)
-            outer_edges.keep(connection, txn, memories)
+                copying.forget_what_belongs_to_no_memory(txn)
+            arrival.keep_outer_edges(connection, txn, memories)
             sequence = value(connection, "SELECT next FROM id_sequence")
             txn.connection.execute("UPDATE id_sequence SET next = ?", (sequence,))
-        return count_rows(copy.reader()) if chosen else {**count_rows(copy.reader()), **copied.rows}
+        return count_rows(copy.reader())
 
 
 def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -185,7 +180,7 @@ def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _any_below(connection: apsw.Connection, folder: str) -> bool:
-    inside, parameters = transfer.within(folder)
+    inside, parameters = copying.within(folder)
     return value(connection, f"SELECT 1 FROM memories WHERE {inside} LIMIT 1", parameters) is not None
 
 

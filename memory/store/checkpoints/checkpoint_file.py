@@ -1,4 +1,4 @@
-"""Opening a checkpoint's file for reading: nothing is written to it; one with an older schema is read from a copy."""
+"""The database file of a checkpoint: nothing is written to a complete one; an older schema is read from a copy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder, digest
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.opening import connect, harden, vector_extension
 from speckit_memory.memory.store.file.schema import migrations
+
+
+def store_id(connection: apsw.Connection) -> str:
+    """32 hexadecimal digits, unique to a store and equal in copies of its file; "" if they were removed by hand."""
+    return str(value(connection, "SELECT store_id FROM store_identity") or "")
 
 
 @contextmanager
