@@ -23,11 +23,11 @@ def store_id(connection: apsw.Connection) -> str:
 
 
 @contextmanager
-def open_checkpoint(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
-    """A connection to the checkpoint's rows, in the schema of this version.
+def open_checkpoint(folder: Folder, checkpoint: Checkpoint) -> Iterator[apsw.Connection]:
+    """A connection to the checkpoint's rows, in the schema of this version. Inside `folder.changing`.
 
-    A file with an older schema is copied to the path `beside` and migrated there. Raises E061 for a file that has
-    changed since it was written, and E025 for one of a newer version.
+    A file with an older schema is copied and migrated. Raises E061 for a file that has changed since it was written,
+    and E025 for one of a newer version.
     """
     file = folder.file_of(checkpoint)
     problem = checkpoint.problem
@@ -39,14 +39,11 @@ def open_checkpoint(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Ite
         connection = reading(file)
         if migrations.pending(connection):
             connection.close()
-            try:
-                shutil.copyfile(file, beside)
-                _bring_up_to_date(beside)
-                with closing(reading(beside)) as newer:
+            with folder.partial() as copy:
+                shutil.copyfile(file, copy)
+                _bring_up_to_date(copy)
+                with closing(reading(copy)) as newer:
                     yield newer
-            finally:
-                for left in beside.parent.glob(f"{beside.name}*"):
-                    left.unlink()
             return
         with closing(connection):
             yield connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,22 +88,18 @@ def make(
     shelf.require_new(name)
     with shelf.changing():
         shelf.require_new(name)  # again under the lock: another process may have taken the name
-        partial = shelf.partial()
-        try:
+        with shelf.partial() as partial, _translate_errors(name, partial):
             _require_room(database, shelf)
             # One snapshot for the copy and its counts; writers go on meanwhile.
             with database.snapshot_read() as connection:
-                if folder and not _any_below(connection, folder):
-                    raise EmptyFolderError(folder)
                 schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
                 with _translate_errors(name, partial):
                     if folder or chosen:
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
                         counts = _copy_all(connection, partial, progress)
-            with _translate_errors(name, partial):
-                complete(partial)
-                faults = _verified(partial, counts)
+            complete(partial)
+            faults = _verified(partial, counts)
             made = Checkpoint(
                 name=name,
                 created_at=now,
@@ -118,18 +114,16 @@ def make(
                 faults=faults,
             )
             shelf.add(partial, made)
-        except OSError as error:
-            raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
-        finally:
-            _remove(partial)
         return CreatedCheckpoint(made, tuple(shelf.drop_old(limits.keep, limits.days, now, (name, *spared))))
 
 
 @contextmanager
 def _translate_errors(name: str, file: Path) -> Iterator[None]:
-    """Turns driver errors on writing the file into E062."""
+    """Turns errors of the system, and of the driver on writing the file, into E062."""
     try:
         yield
+    except OSError as error:
+        raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
     except apsw.Error as error:
         told = failure(error, file)
         raise SpeckitError("E062", f"'{name}' was not made: {told.problems[0].message}") from error
@@ -154,7 +148,9 @@ def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> 
 def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
     inside, parameters = copying.within(folder)
     below = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
-    memories = [row for row in below if not chosen or row in set(chosen)]
+    if folder and not below:
+        raise EmptyFolderError(folder)
+    memories = sorted({*below} & {*chosen}) if chosen else below
     with Database.open(partial) as copy:
         with copy.write() as txn:
             copying.copy_facts(connection, txn)
@@ -179,11 +175,6 @@ def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
         return tuple(inconsistencies(connection)[:FAULTS])
 
 
-def _any_below(connection: apsw.Connection, folder: str) -> bool:
-    inside, parameters = copying.within(folder)
-    return value(connection, f"SELECT 1 FROM memories WHERE {inside} LIMIT 1", parameters) is not None
-
-
 def _require_room(database: Database, shelf: Folder) -> None:
     pages = database.reader().pragma("page_count") * database.reader().pragma("page_size")
     free = shutil.disk_usage(shelf.path).free
@@ -191,9 +182,3 @@ def _require_room(database: Database, shelf: Folder) -> None:
         needed, there = (pages + SPARE_BYTES) >> 20, free >> 20
         message = f"a copy of {database.path} needs {needed} MB and {there} MB are free"
         raise SpeckitError("E062", message, actions=("free disk space", "delete older checkpoints"))
-
-
-def _remove(partial: Path) -> None:
-    for file in partial.parent.glob(f"{partial.name}*"):
-        with suppress(OSError):
-            file.unlink()

@@ -7,7 +7,7 @@ from which other processes update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -47,16 +47,14 @@ class RestoreReport:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The plan of a restore: ids in the checkpoint of the memories it brings (`coming`), and ids here of those that
-    exist; which of these are `absent`; memories to remove, by id (`going`) and key. `moved` are memories whose files
-    were renamed since, which keep their present keys; `aside` are other memories, by id, that now have the former keys
-    of these."""
+    exist; which of these are `absent`; keys by id of those to remove (`going`). `moved` are memories whose files were
+    renamed since, which keep their present keys; `aside` are other memories, by id, that now have the former keys of
+    these."""
 
     coming: tuple[int, ...]
     memories: dict[int, int]
     absent: frozenset[int]
-    going: tuple[int, ...]
-    removed: tuple[str, ...]
-    folders: frozenset[str]
+    going: dict[int, str]
     moved: tuple[KeyChange, ...]
     aside: dict[int, str]
 
@@ -88,14 +86,16 @@ def restore(
         SpeckitError: E061, with nothing changed.
     """
     shelf = shelf or Folder(database.path)
-    with shelf.changing(), open_checkpoint(shelf, checkpoint, shelf.partial()) as source:
+    with shelf.changing(), open_checkpoint(shelf, checkpoint) as source:
         faults = inconsistencies(source)
         if len(checkpoint.faults) < FAULTS and (new := [fault for fault in faults if fault not in checkpoint.faults]):
             raise _not(checkpoint, f"it is damaged: {list_names(new, NAMED, '; ')}")
         with database.write() as txn:
             # Faults that either file had before do not count against the restore.
             before = {*faults, *inconsistencies(txn.connection)}
-            spared = _spared(source, txn.connection) if only_missing else frozenset()
+            spared: frozenset[int] = frozenset()
+            if only_missing:
+                spared = there(txn.connection, [row for (row,) in rows(source, "SELECT id FROM memories")])
             result, back, gone = _restored(
                 source, txn, checkpoint, replace=replace, now=now, foreign=foreign, spared=spared
             )
@@ -110,10 +110,6 @@ def there(connection: apsw.Connection, memories: Sequence[int]) -> frozenset[int
     """The ids among these that memories in the store have."""
     here = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(memories),))
     return frozenset(row for (row,) in here)
-
-
-def _spared(source: apsw.Connection, connection: apsw.Connection) -> frozenset[int]:
-    return there(connection, [row for (row,) in rows(source, "SELECT id FROM memories")])
 
 
 def _restored(
@@ -143,28 +139,32 @@ def _restored(
         connection.execute("INSERT OR REPLACE INTO store_identity VALUES (1, ?)", (checkpoint.store_id,))
     # Ids that the checkpoint has used must not be drawn again for other memories.
     connection.execute("UPDATE id_sequence SET next = max(next, ?)", (value(source, "SELECT next FROM id_sequence"),))
-    if not empty and not (replace and whole):
-        _require_same_words(source, connection, checkpoint)
+    anew = empty or (replace and whole)
+    # Restored memories must not be mixed with others whose words were split by another analyser.
+    if not anew and (why := arrival.other_words(source, connection)):
+        action = "replace the whole store with a checkpoint of the whole store, then index again"
+        raise _not(checkpoint, why, action)
     plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same, spared=spared)
     if replace:
         copying.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
     # Nothing of the old contents remains: the checkpoint's models and facts replace those of the store.
-    if empty or (replace and whole):
+    if anew:
         if copying.models(source) != copying.models(connection):
             vectors.forget_all(txn)
         copying.copy_facts(source, txn)
     memories = dict(plan.memories)
-    pending = copying.copy(source, txn, plan.coming, memories, whole=whole, keep_ids=same)
+    pending, folders = copying.copy(source, txn, plan.coming, memories, whole=whole, keep_ids=same)
     # came: memories that were absent and are present in the checkpoint; they count as returned, not as set back
     came = plan.absent - absences.among(connection, plan.absent)
     judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
-    _name(connection, plan.aside)
+    connection.executemany("UPDATE memories SET key = ? WHERE id = ?", [(key, row) for row, key in plan.aside.items()])
     ends = arrival.restore_outer_edges(source, txn, plan.coming if spared else ()) if memories else set()
-    arrival.note(txn, memories.values(), plan.folders, now, ends)
+    arrival.note(txn, memories.values(), folders, now, ends)
     returned = tuple(sorted(set(memories.values()) - set(plan.memories.values()) | came))
     numbers = (len(returned), len(plan.memories) - len(came), len(plan.going), pending)
-    return RestoreReport(checkpoint, *numbers, checkpoint.faults, returned), tuple(memories.values()), plan.removed
+    removed = tuple(sorted(plan.going.values()))
+    return RestoreReport(checkpoint, *numbers, checkpoint.faults, returned), tuple(memories.values()), removed
 
 
 def _room_made(
@@ -202,38 +202,17 @@ def _room_made(
             memories[row] = here
             used.add(here)
     staying = sorted(used)
-    folders = _folders(connection, (*staying, *going)) | _folders(source, tuple(theirs))
     old = {each.old for each in moved}
-    # Their keys are needed for a moment by the moved memories' rows from the checkpoint; `_name` gives them back.
+    # Their keys are needed for a moment by the moved memories' rows from the checkpoint.
     aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
-    removed = tuple(sorted(here_now[row][0] for row in going))
     absent = absences.among(connection, staying)
     writer.delete_memories(txn, sorted(going))
     # Keys are unique at every moment, and two memories may have exchanged theirs: use temporary keys first.
     connection.executemany(
         "UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in (*staying, *aside)]
     )
-    return _Plan(tuple(theirs), memories, absent, tuple(sorted(going)), removed, frozenset(folders), moved, aside)
+    return _Plan(tuple(theirs), memories, absent, {row: here_now[row][0] for row in going}, moved, aside)
 
 
-def _name(connection: apsw.Connection, keys: dict[int, str]) -> None:
-    connection.executemany("UPDATE memories SET key = ? WHERE id = ?", [(key, row) for row, key in keys.items()])
-
-
-def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]:
-    known = dict(rows(connection, "SELECT id, folder FROM memories"))
-    return {known[row] for row in memory_ids}
-
-
-def _require_same_words(source: apsw.Connection, connection: apsw.Connection, checkpoint: Checkpoint) -> None:
-    """Raises E061 where restored memories would be mixed with others whose words were split by another analyser."""
-    if why := arrival.other_words(source, connection):
-        raise SpeckitError(
-            "E061",
-            f"'{checkpoint.name}' was not restored: {why}; nothing was changed",
-            actions=("replace the whole store with a checkpoint of the whole store, then index again",),
-        )
-
-
-def _not(checkpoint: Checkpoint, why: str) -> SpeckitError:
-    return SpeckitError("E061", f"'{checkpoint.name}' was not restored: {why}; nothing was changed")
+def _not(checkpoint: Checkpoint, why: str, *actions: str) -> SpeckitError:
+    return SpeckitError("E061", f"'{checkpoint.name}' was not restored: {why}; nothing was changed", actions=actions)

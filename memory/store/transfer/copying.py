@@ -49,7 +49,7 @@ def copy(
     whole: bool,
     keep_ids: bool,
     folder: str = "",
-) -> int:
+) -> tuple[int, set[str]]:
     """Copies memories with all their rows, over those of the memories that exist.
 
     Args:
@@ -62,9 +62,11 @@ def copy(
         folder: The folder whose rows are copied from tables with a folder column.
 
     Returns:
-        The number of passages whose vectors were not copied because they are by another model.
+        The number of passages whose vectors were not copied because they are by another model; and the folders of the
+        memories, before and now.
     """
     connection = txn.connection
+    folders = _folders(connection, memories.values())
     _clear(txn, list(memories.values()))
     chunks = assign_ids(source, connection, chosen, memories, keep_ids)
     ids: Ids = {MEMORIES: memories, CHUNKS: chunks}
@@ -80,7 +82,7 @@ def copy(
     pending = _copy_vectors(source, txn, chunks)
     fulltext.fill(txn, memories.values())
     surface.fill(txn, memories.values())
-    return pending
+    return pending, folders | _folders(connection, memories.values())
 
 
 def put(
@@ -167,6 +169,11 @@ def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
 def models(connection: apsw.Connection) -> tuple[str | None, ...]:
     """The models of a store's vectors and tokens, and their sizes."""
     return tuple(get_meta(connection, key) for key in _OF_VECTORS)
+
+
+def _folders(connection: apsw.Connection, memories: Iterable[int]) -> set[str]:
+    sql = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
+    return {folder for (folder,) in rows(connection, sql, (integers(list(memories)),))}
 
 
 def _clear(txn: Transaction, memories: Sequence[int]) -> None:
