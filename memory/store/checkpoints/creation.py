@@ -18,7 +18,7 @@ from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, F
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import failure
-from speckit_memory.memory.store.file.guarding.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import below, rows, value
 from speckit_memory.memory.store.file.schema import migrations
 from speckit_memory.memory.store.missing import EmptyFolderError
 from speckit_memory.memory.store.transfer import arrival, copying
@@ -146,11 +146,12 @@ def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> 
 
 
 def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
-    inside, parameters = copying.within(folder)
-    below = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
-    if folder and not below:
+    inside, parameters = below("folder", folder)
+    memories = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
+    if folder and not memories:
         raise EmptyFolderError(folder)
-    memories = sorted({*below} & {*chosen}) if chosen else below
+    if chosen:
+        memories = sorted({*memories} & {*chosen})
     with Database.open(partial) as copy:
         with copy.write() as txn:
             copying.copy_facts(connection, txn)

@@ -18,7 +18,7 @@ from speckit_memory.memory.store.checkpoints.checkpoint_file import open_checkpo
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.tables.memories import absences, judgements
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.transfer import arrival, copying
@@ -181,7 +181,7 @@ def _room_made(
     theirs = {row: key for row, key in rows(source, "SELECT id, key FROM memories ORDER BY id") if row not in spared}
     here_now = {row: (key, lies) for row, key, lies in rows(connection, "SELECT id, key, folder FROM memories")}
     by_key = {key: memory_id for memory_id, (key, _) in here_now.items()}
-    inside, parameters = copying.within(folder)
+    inside, parameters = below("folder", folder)
     scope = {row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)}
     named = set(theirs.values())
     moved = tuple(

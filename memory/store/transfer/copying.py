@@ -15,12 +15,14 @@ import apsw
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, table_exists
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
 from speckit_memory.memory.store.transfer.arrival import assign_ids
 from speckit_memory.memory.store.transfer.table_map import CHUNKS, MEMORIES, Form, forms
+from speckit_memory.memory.store.writing.near_duplicates import folders_of
+from speckit_memory.memory.store.writing.writer import delete_index_rows
 
 BATCH = 2_000
 """Number of vectors read at a time: all those of a large store need not fit in memory."""
@@ -30,14 +32,6 @@ _OF_VECTORS = (vectors.MODEL, vectors.DIMENSIONS, token_sets.MODEL, token_sets.W
 
 Ids = dict[str, dict[Any, int]]
 """For each table, ids in the target by id in the source."""
-
-
-def within(folder: str, column: str = "folder") -> tuple[str, tuple[str, ...]]:
-    """SQL condition and parameters for the rows of a folder and its subfolders ("" for all)."""
-    if not folder:
-        return "1", ()
-    # substr, since the name of a folder may hold the signs of LIKE
-    return f"({column} = ?1 OR substr({column}, 1, length(?1) + 1) = ?1 || '/')", (folder,)
 
 
 def copy(
@@ -66,14 +60,14 @@ def copy(
         memories, before and now.
     """
     connection = txn.connection
-    folders = _folders(connection, memories.values())
+    folders = folders_of(connection, memories.values())
     _clear(txn, list(memories.values()))
     chunks = assign_ids(source, connection, chosen, memories, keep_ids)
     ids: Ids = {MEMORIES: memories, CHUNKS: chunks}
     connection.execute("PRAGMA defer_foreign_keys = ON")  # checked at COMMIT: rows may refer to rows copied later
     for form in forms(source):
         if form.references or form.name == MEMORIES or whole or form.table.folder:
-            scope, parameters = within("" if whole or not form.table.folder else folder, form.table.folder)
+            scope, parameters = below(form.table.folder, "" if whole or not form.table.folder else folder)
             columns = ", ".join(f'"{column}"' for column in form.columns)
             found = source.execute(f"SELECT {columns} FROM {form.name} WHERE {scope}", parameters)
             drawn = form.own and form.name not in ids
@@ -82,7 +76,7 @@ def copy(
     pending = _copy_vectors(source, txn, chunks)
     fulltext.fill(txn, memories.values())
     surface.fill(txn, memories.values())
-    return pending, folders | _folders(connection, memories.values())
+    return pending, folders | folders_of(connection, memories.values())
 
 
 def put(
@@ -154,7 +148,7 @@ def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None
     """Deletes the rows that belong to no memory: all of them, or those that name a folder."""
     for form in forms(txn.connection):
         if form.loose and (form.table.folder or not folder):
-            scope, parameters = within(folder, form.table.folder)
+            scope, parameters = below(form.table.folder, folder)
             txn.connection.execute(f"DELETE FROM {form.name} WHERE {scope}", parameters)
 
 
@@ -171,17 +165,10 @@ def models(connection: apsw.Connection) -> tuple[str | None, ...]:
     return tuple(get_meta(connection, key) for key in _OF_VECTORS)
 
 
-def _folders(connection: apsw.Connection, memories: Iterable[int]) -> set[str]:
-    sql = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
-    return {folder for (folder,) in rows(connection, sql, (integers(list(memories)),))}
-
-
 def _clear(txn: Transaction, memories: Sequence[int]) -> None:
     """Deletes the rows of memories in all tables except `memories`; edges only if both ends are among them."""
     for memory in memories:
-        vectors.delete_of_memory(txn, memory)
-        fulltext.delete(txn, memory)
-        surface.delete(txn, memory)
+        delete_index_rows(txn, memory)
     # In reverse order of writing: referring tables first.
     for form in reversed(forms(txn.connection)):
         if form.owners:
