@@ -14,7 +14,7 @@ from speckit_memory.engine.recording.screening import storable
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.absent_files import kept_by
+from speckit_memory.memory.editing.aside import kept_by
 from speckit_memory.memory.indexing.restored_files import Disagreements, note_disagreements
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.lifecycle import interference

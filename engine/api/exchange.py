@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Literal
 
 from speckit_memory.config.files.paths import named_path, resolve_path
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
@@ -15,47 +15,12 @@ from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.memory.exchange import decisions, importing, offers
-from speckit_memory.memory.exchange.decisions import ImportDecision
 from speckit_memory.memory.exchange.exporting import ExportReport, export
-from speckit_memory.memory.exchange.importing import ImportReport
+from speckit_memory.memory.exchange.importing import ImportResult
 from speckit_memory.memory.indexing import Indexer, IndexProgress, IndexReport, Source
 from speckit_memory.memory.lifecycle import interference
 from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.memory.store.file.connection import Database
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedMemory:
-    """The outcome for one memory; `why` gives the reason.
-
-    "kept" means that the memory here is a different or newer one and was not changed.
-    """
-
-    key: str
-    outcome: Literal["created", "updated", "unchanged", "kept", "refused"]
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """The result of an import or its dry run.
-
-    `written` are keys of files created or overwritten; overwritten files were copied to `aside`, and `checkpoint` holds
-    the store before, None and "" if nothing was replaced. `left_out` counts rows that refer to memories which do not
-    exist here; `pending` passages wait for vectors.
-    """
-
-    memories: tuple[ImportedMemory, ...]
-    written: tuple[str, ...] = ()
-    checkpoint: str = ""
-    aside: Path | None = None
-    left_out: int = 0
-    pending: int = 0
-    dry_run: bool = False
-
-    def count(self, outcome: str) -> int:
-        """The number of memories with this outcome."""
-        return sum(one.outcome == outcome for one in self.memories)
 
 
 @dataclass(eq=False)
@@ -117,14 +82,14 @@ class ExchangeService:
 
         plan = self.session.read(decide)
         if dry_run:
-            return ImportResult(_report(plan), dry_run=True)
+            return ImportResult(importing.outcomes(plan), dry_run=True)
         name, before = timestamped_name("before-import"), ""
         if any(one.outcome == "updated" or one.over for one in plan):
             before = name
             CheckpointService(self.session).make(name, "", {"before": f"import of {found.top}"}, ())
         aside = Folder(self.session.database.path).aside(name)
 
-        def run(opened: OpenStore) -> ImportReport:
+        def run(opened: OpenStore) -> ImportResult:
             def index(staged: Database, sources: Iterator[Source]) -> IndexReport:
                 indexer = Indexer(staged, opened.embedder, opened.analyser, self.session.root)
                 return indexer.index_documents(sources, now=now, progress=progress)
@@ -138,10 +103,4 @@ class ExchangeService:
 
         done = self.session.write(run, create=True, repeatable=False)
         self.session.upkeep.indexed()
-        return ImportResult(
-            _report(done.decided), done.written, before, aside if aside.is_dir() else None, done.left_out, done.pending
-        )
-
-
-def _report(plan: Iterable[ImportDecision]) -> tuple[ImportedMemory, ...]:
-    return tuple(ImportedMemory(one.offer.key, one.outcome, one.why) for one in plan)
+        return replace_fields(done, checkpoint=before, aside=aside if aside.is_dir() else None)

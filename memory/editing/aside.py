@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from os.path import lexists
 from pathlib import Path, PurePosixPath
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.scanning import inside
+from speckit_memory.memory.store.checkpoints import deletions
 
 
 def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
@@ -72,6 +73,12 @@ def move_back(root: Path, keys: Sequence[str], aside: Path) -> None:
         raise SpeckitError("E101", message) from error
     if not lying_aside(aside):
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def kept_by(store: Path, keys: Collection[str]) -> tuple[str, ...]:
+    """The names of the deletions that moved files with these keys aside, latest first."""
+    wanted = frozenset(keys)
+    return tuple(gone.name for gone in deletions.deletions(store) if not wanted.isdisjoint(lying_aside(gone.files)))
 
 
 def _require_inside(root: Path, key: str) -> None:

@@ -19,8 +19,8 @@ from speckit_memory.memory.exchange.offers import Offer
 from speckit_memory.memory.exchange.texts import ExportedText
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
-from speckit_memory.memory.store.portable import records
-from speckit_memory.memory.store.portable.records import MemoryRows
+from speckit_memory.memory.store.transfer import records
+from speckit_memory.memory.store.transfer.records import MemoryRows
 from speckit_memory.memory.store.writing.moving import TO_BE_READ
 
 Outcome = Literal["created", "updated", "unchanged", "kept", "refused"]

@@ -26,11 +26,11 @@ from speckit_memory.memory.scanning.scanner import LARGEST_FILE, below
 from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.missing import EmptyFolderError
-from speckit_memory.memory.store.portable import records
 from speckit_memory.memory.store.tables.memories import source_paths
 from speckit_memory.memory.store.tables.memories.absences import PRESENT
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.transfer import records
 
 NAMED = 5
 LARGEST_RECORD = 64 << 20

@@ -7,7 +7,7 @@ last step. A killed import leaves the store unchanged, and files with the import
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Self
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.editing import placed_file
-from speckit_memory.memory.exchange.decisions import ImportDecision, known
+from speckit_memory.memory.exchange.decisions import ImportDecision, Outcome, known
 from speckit_memory.memory.exchange.offers import ImportSource
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.intake.index_report import IndexReport
@@ -24,17 +24,15 @@ from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning.scanner import below
-from speckit_memory.memory.store.checkpoints import arrival, transfer
+from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading
 from speckit_memory.memory.store.checkpoints.folder import Folder
-from speckit_memory.memory.store.checkpoints.numbering import assign_ids
-from speckit_memory.memory.store.checkpoints.opened import complete, reading
-from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
-from speckit_memory.memory.store.portable.applying import IncomingMemory, apply
 from speckit_memory.memory.store.tables.memories import source_paths
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.transfer import arrival, copying
+from speckit_memory.memory.store.transfer.records import IncomingMemory, apply
 from speckit_memory.memory.store.writing import writer
 
 
@@ -109,15 +107,37 @@ Index = Callable[[Database, Iterator[Source]], IndexReport]
 
 
 @dataclass(frozen=True, slots=True)
-class ImportReport:
-    """The result of an import. `left_out` counts rows, such as links, that refer to memories that are not here;
-    `pending` is the number of passages waiting for vectors."""
+class ImportedMemory:
+    """The outcome for one memory; `why` gives the reason.
 
-    decided: tuple[ImportDecision, ...]
-    written: tuple[str, ...]
-    left_out: int
-    pending: int
-    report: IndexReport
+    "kept" means that the memory here is a different or newer one and was not changed.
+    """
+
+    key: str
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result of an import or its dry run.
+
+    `written` are keys of files created or overwritten; overwritten files were copied to `aside`, and `checkpoint` holds
+    the store before, None and "" if nothing was replaced. `left_out` counts rows, such as links, that refer to memories
+    which do not exist here; `pending` passages wait for vectors.
+    """
+
+    memories: tuple[ImportedMemory, ...]
+    written: tuple[str, ...] = ()
+    checkpoint: str = ""
+    aside: Path | None = None
+    left_out: int = 0
+    pending: int = 0
+    dry_run: bool = False
+
+    def count(self, outcome: str) -> int:
+        """The number of memories with this outcome."""
+        return sum(one.outcome == outcome for one in self.memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +151,7 @@ class ImportTarget:
 
 def run(
     workspace: ImportTarget, source: ImportSource, plan: Sequence[ImportDecision], index: Index, *, now: float
-) -> ImportReport:
+) -> ImportResult:
     """Carry out the decisions.
 
     Args:
@@ -147,40 +167,36 @@ def run(
     shelf = Folder(workspace.database.path)
     with (
         shelf.changing(),
-        _staged(shelf.partial(), workspace.root, source, plan, index) as (staged, report, settled),
+        shelf.partial() as partial,
+        _staged(partial, workspace.root, source, plan, index) as (staged, settled),
         workspace.database.write() as txn,
     ):
-        return _Import(workspace, source, settled, txn, now).run(staged, report)
+        return _Import(workspace, source, settled, txn, now).run(staged)
+
+
+def outcomes(plan: Iterable[ImportDecision]) -> tuple[ImportedMemory, ...]:
+    """The outcomes of decisions."""
+    return tuple(ImportedMemory(each.offer.key, each.outcome, each.why) for each in plan)
 
 
 @contextmanager
 def _staged(
     partial: Path, root: Path, source: ImportSource, plan: Sequence[ImportDecision], index: Index
-) -> Iterator[tuple[Connection, IndexReport, list[ImportDecision]]]:
-    """A temporary store with the imported texts, its index report, and the plan with failed texts refused."""
-    try:
-        with Database.open(partial) as store:
-            report = index(store, _sources(root, source, plan))
-        complete(partial)
-        with closing(reading(partial)) as staged:
-            there = {key for (key,) in rows(staged, "SELECT key FROM memories")}
-            why = {problem.where.file: problem.message for problem in report.failures if problem.where}
-            yield (
-                staged,
-                report,
-                [
-                    each
-                    if not each.text or each.offer.key in there
-                    else ImportDecision(
-                        each.offer, "refused", why.get(each.offer.key, "it cannot be indexed"), each.ours
-                    )
-                    for each in plan
-                ],
-            )
-    finally:
-        for left in partial.parent.glob(f"{partial.name}*"):
-            with suppress(OSError):
-                left.unlink()
+) -> Iterator[tuple[Connection, list[ImportDecision]]]:
+    """A temporary store with the imported texts, and the plan with failed texts refused."""
+    with Database.open(partial) as store:
+        report = index(store, _sources(root, source, plan))
+    complete(partial)
+    why = {problem.where.file: problem.message for problem in report.failures if problem.where}
+    with closing(reading(partial)) as staged:
+        there = {key for (key,) in rows(staged, "SELECT key FROM memories")}
+        settled = [
+            each
+            if not each.text or each.offer.key in there
+            else ImportDecision(each.offer, "refused", why.get(each.offer.key, "it cannot be indexed"), each.ours)
+            for each in plan
+        ]
+        yield staged, settled
 
 
 def _sources(root: Path, source: ImportSource, plan: Sequence[ImportDecision]) -> Iterator[Source]:
@@ -215,7 +231,7 @@ class _Import:
         self._now = now
         self._root = source_paths.root_name(workspace.root, workspace.database.path)
 
-    def run(self, staged: Connection, report: IndexReport) -> ImportReport:
+    def run(self, staged: Connection) -> ImportResult:
         # Faults that the store had before are not blamed on the import.
         wrong = set(inconsistencies(self._connection))
         count = value(self._connection, "SELECT count(*) FROM memories")
@@ -223,19 +239,16 @@ class _Import:
         self._take_facts(staged)
         coming = [each for each in self._plan if each.text]
         knowing = [each for each in self._plan if each.text or each.record]
-        staying = [each.ours.id for each in coming if each.ours]
-        folders = {folder for (folder,) in rows(staged, "SELECT DISTINCT folder FROM memories")}
-        # Folders that memories leave or join, and memories at the other end of their links, change as well.
-        folders |= {folder for _, folder in self._folders(staying)}
+        # The memories at the other end of their links change as well.
         ends = self._neighbours([each.ours.id for each in knowing if each.ours])
-        copied = self._copy(staged, coming)
+        pending, folders = self._copy(staged, coming)
         ids = dict(rows(self._connection, "SELECT key, id FROM memories"))
         arriving = [
             IncomingMemory(ids[each.offer.key], each.offer.key, each.knowledge, each.as_exported and each.record)
             for each in knowing
             if each.knowledge is not None
         ]
-        applied = apply(self._txn, arriving, self._source.loose, self._root)
+        left_out = apply(self._txn, arriving, self._source.loose, self._root)
         self._remember_sources(coming)
         touched = [ids[each.offer.key] for each in knowing]
         arrival.note(self._txn, touched, folders, self._now, {*ends, *self._neighbours(touched)})
@@ -247,7 +260,7 @@ class _Import:
                     data, mtime_ns = self._source.data(each.offer), each.mtime_ns
                     placing.put(each.offer.key, data, over=each.over, mtime_ns=mtime_ns)
             self._note_times(coming, ids)
-        return ImportReport(tuple(self._plan), tuple(placing.written), applied.left_out, copied.pending, report)
+        return ImportResult(outcomes(self._plan), tuple(placing.written), left_out=left_out, pending=pending)
 
     def _require_as_decided(self) -> None:
         """Raise E066 if one of the memories was changed since the decision. Newer learned data is used."""
@@ -270,15 +283,12 @@ class _Import:
             if found is not None and get_meta(self._connection, fact) is None:
                 set_meta(self._txn, fact, found)
 
-    def _copy(self, staged: Connection, coming: Sequence[ImportDecision]) -> transfer.TransferReport:
-        """Copy the indexed contents over those of existing memories."""
+    def _copy(self, staged: Connection, coming: Sequence[ImportDecision]) -> tuple[int, set[str]]:
+        """Copy the indexed contents over those of existing memories; returns what `copying.copy` does."""
         here = {each.offer.key: each.ours.id for each in coming if each.ours}
         theirs = rows(staged, "SELECT id, key FROM memories ORDER BY id")
         memories = {row: here[key] for row, key in theirs if key in here}
-        transfer.clear(self._txn, list(memories.values()))
-        chunks = assign_ids(staged, self._connection, memories, keep_ids=False)
-        ids: transfer.Ids = {MEMORIES: memories, CHUNKS: chunks}
-        return transfer.copy(staged, self._txn, ids, whole=False, keep_ids=False)
+        return copying.copy(staged, self._txn, dict(theirs), memories, whole=False, keep_ids=False)
 
     def _remember_sources(self, coming: Sequence[ImportDecision]) -> None:
         """Record imported files as sources unless a source contains them: an index run must notice their deletion."""
@@ -306,10 +316,6 @@ class _Import:
             if each.offer.is_file or (each.ours and each.ours.is_file):
                 times[ids[each.offer.key]] = (self._workspace.root / each.offer.key).stat().st_mtime_ns
         writer.touch_mtime(self._txn, times)
-
-    def _folders(self, memories: Sequence[int]) -> list[tuple[int, str]]:
-        found = "SELECT id, folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
-        return rows(self._connection, found, (integers(memories),))
 
     def _neighbours(self, memories: Sequence[int]) -> set[int]:
         found = rows(

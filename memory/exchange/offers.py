@@ -21,8 +21,8 @@ from speckit_memory.memory.parsing.encoding import decode
 from speckit_memory.memory.scanning import inside
 from speckit_memory.memory.scanning.scanner import FORBIDDEN_FOLDERS, LARGEST_FILE
 from speckit_memory.memory.scanning.selection import refusal
-from speckit_memory.memory.store.portable.records import MemoryRows
-from speckit_memory.memory.store.portable.tables import PORTABLE
+from speckit_memory.memory.store.transfer.records import MemoryRows
+from speckit_memory.memory.store.transfer.table_map import PORTABLE
 
 _NO_PATTERNS = SourcePatterns()
 
@@ -166,10 +166,9 @@ def _record(top: Path, entry: ManifestEntry) -> MemoryRows:
     if digest(data) != entry.learned:
         raise SpeckitError("E065", f"{place} was changed after the export (the digest differs)")
     told = _json(data, place)
-    names = {table.name for table in PORTABLE if table.owner}
     if told.pop("key", None) != entry.key or not isinstance(memory := told.pop("memory", None), dict):
         raise SpeckitError("E065", f"{place} is not the record of '{entry.key}'")
-    return MemoryRows(memory, _rows(told, names, place))
+    return MemoryRows(memory, _rows(told, place))
 
 
 def _loose(top: Path, wanted: str) -> dict[str, list[dict[str, Any]]]:
@@ -179,10 +178,11 @@ def _loose(top: Path, wanted: str) -> dict[str, list[dict[str, Any]]]:
         raise SpeckitError("E065", f"{top / layout.STORE}: {_reason(error)}") from error
     if digest(data) != wanted:
         raise SpeckitError("E065", f"{top / layout.STORE} was changed after the export (the digest differs)")
-    return _rows(_json(data, layout.STORE), {table.name for table in PORTABLE}, layout.STORE)
+    return _rows(_json(data, layout.STORE), layout.STORE)
 
 
-def _rows(told: Mapping[str, Any], names: set[str], place: str) -> dict[str, list[dict[str, Any]]]:
+def _rows(told: Mapping[str, Any], place: str) -> dict[str, list[dict[str, Any]]]:
+    names = {table.name for table in PORTABLE}
     for name, listed in told.items():
         if name not in names:
             raise SpeckitError("E065", f"{place} has '{name}', which this version does not know")

@@ -18,8 +18,6 @@ from speckit_memory.engine.api.checkpoints import RestoreResult as RestoreResult
 from speckit_memory.engine.api.deletions import DeletionResult as DeletionResult
 from speckit_memory.engine.api.deletions import UndeletionResult as UndeletionResult
 from speckit_memory.engine.api.documents import UpdateResult as UpdateResult
-from speckit_memory.engine.api.exchange import ImportedMemory as ImportedMemory
-from speckit_memory.engine.api.exchange import ImportResult as ImportResult
 from speckit_memory.engine.api.inventory import StoreDelta as StoreDelta
 from speckit_memory.engine.api.lifecycle import RepairReport as RepairReport
 from speckit_memory.engine.api.triggers import LearnedPhrases as LearnedPhrases
@@ -51,6 +49,8 @@ from speckit_memory.engine.upkeep.maintenance import JobOutcome as JobOutcome
 from speckit_memory.engine.upkeep.maintenance import MaintenanceReport as MaintenanceReport
 from speckit_memory.engine.upkeep.review_queue import ReviewQueue as ReviewQueue
 from speckit_memory.memory.exchange.exporting import ExportReport as ExportReport
+from speckit_memory.memory.exchange.importing import ImportedMemory as ImportedMemory
+from speckit_memory.memory.exchange.importing import ImportResult as ImportResult
 from speckit_memory.memory.indexing import SavedLink as SavedLink
 from speckit_memory.memory.indexing.restored_files import Disagreements as Disagreements
 from speckit_memory.memory.indexing.spaces import EmbeddingRun as EmbeddingRun

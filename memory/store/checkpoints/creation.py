@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,16 @@ from typing import Any
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.checkpoints import outer_edges, transfer
+from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
-from speckit_memory.memory.store.checkpoints.identity import store_id
-from speckit_memory.memory.store.checkpoints.opened import complete, reading
-from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES, forms
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import failure
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import below, rows, value
 from speckit_memory.memory.store.file.schema import migrations
 from speckit_memory.memory.store.missing import EmptyFolderError
+from speckit_memory.memory.store.transfer import arrival, copying
+from speckit_memory.memory.store.transfer.table_map import forms
 
 PAGES = 2_000
 """Number of pages copied between two reports of progress: 8 MiB."""
@@ -89,22 +88,18 @@ def make(
     shelf.require_new(name)
     with shelf.changing():
         shelf.require_new(name)  # again under the lock: another process may have taken the name
-        partial = shelf.partial()
-        try:
+        with shelf.partial() as partial, _translate_errors(name, partial):
             _require_room(database, shelf)
             # One snapshot for the copy and its counts; writers go on meanwhile.
             with database.snapshot_read() as connection:
-                if folder and not _any_below(connection, folder):
-                    raise EmptyFolderError(folder)
                 schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
                 with _translate_errors(name, partial):
                     if folder or chosen:
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
                         counts = _copy_all(connection, partial, progress)
-            with _translate_errors(name, partial):
-                complete(partial)
-                faults = _verified(partial, counts)
+            complete(partial)
+            faults = _verified(partial, counts)
             made = Checkpoint(
                 name=name,
                 created_at=now,
@@ -119,18 +114,16 @@ def make(
                 faults=faults,
             )
             shelf.add(partial, made)
-        except OSError as error:
-            raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
-        finally:
-            _remove(partial)
         return CreatedCheckpoint(made, tuple(shelf.drop_old(limits.keep, limits.days, now, (name, *spared))))
 
 
 @contextmanager
 def _translate_errors(name: str, file: Path) -> Iterator[None]:
-    """Turns driver errors on writing the file into E062."""
+    """Turns errors of the system, and of the driver on writing the file, into E062."""
     try:
         yield
+    except OSError as error:
+        raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
     except apsw.Error as error:
         told = failure(error, file)
         raise SpeckitError("E062", f"'{name}' was not made: {told.problems[0].message}") from error
@@ -138,7 +131,7 @@ def _translate_errors(name: str, file: Path) -> Iterator[None]:
 
 def count_rows(connection: apsw.Connection) -> dict[str, int]:
     """Number of rows of each kept table."""
-    return {form.kept.name: value(connection, f"SELECT count(*) FROM {form.kept.name}") for form in forms(connection)}
+    return {form.name: value(connection, f"SELECT count(*) FROM {form.name}") for form in forms(connection)}
 
 
 def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
@@ -153,23 +146,22 @@ def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> 
 
 
 def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
-    inside, parameters = transfer.within(folder)
-    below = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
-    memories = [row for row in below if not chosen or row in set(chosen)]
-    passages = "SELECT id FROM chunks WHERE memory_id IN (SELECT value FROM carray(?))"
-    chunks = [row for (row,) in rows(connection, passages, (integers(memories),))]
-    # ids map to themselves: the copy has those of the store
-    ids = {MEMORIES: dict(zip(memories, memories, strict=True)), CHUNKS: dict(zip(chunks, chunks, strict=True))}
+    inside, parameters = below("folder", folder)
+    memories = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
+    if folder and not memories:
+        raise EmptyFolderError(folder)
+    if chosen:
+        memories = sorted({*memories} & {*chosen})
     with Database.open(partial) as copy:
         with copy.write() as txn:
-            transfer.copy_facts(connection, txn)
-            copied = transfer.copy(connection, txn, ids, whole=False, keep_ids=True, folder=folder)
+            copying.copy_facts(connection, txn)
+            copying.copy(connection, txn, memories, {}, whole=False, keep_ids=True, folder=folder)
             if chosen:
-                transfer.forget_what_belongs_to_no_memory(txn)
-            outer_edges.keep(connection, txn, memories)
+                copying.forget_what_belongs_to_no_memory(txn)
+            arrival.keep_outer_edges(connection, txn, memories)
             sequence = value(connection, "SELECT next FROM id_sequence")
             txn.connection.execute("UPDATE id_sequence SET next = ?", (sequence,))
-        return count_rows(copy.reader()) if chosen else {**count_rows(copy.reader()), **copied.rows}
+        return count_rows(copy.reader())
 
 
 def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -184,11 +176,6 @@ def _verified(file: Path, counts: Mapping[str, int]) -> tuple[str, ...]:
         return tuple(inconsistencies(connection)[:FAULTS])
 
 
-def _any_below(connection: apsw.Connection, folder: str) -> bool:
-    inside, parameters = transfer.within(folder)
-    return value(connection, f"SELECT 1 FROM memories WHERE {inside} LIMIT 1", parameters) is not None
-
-
 def _require_room(database: Database, shelf: Folder) -> None:
     pages = database.reader().pragma("page_count") * database.reader().pragma("page_size")
     free = shutil.disk_usage(shelf.path).free
@@ -196,9 +183,3 @@ def _require_room(database: Database, shelf: Folder) -> None:
         needed, there = (pages + SPARE_BYTES) >> 20, free >> 20
         message = f"a copy of {database.path} needs {needed} MB and {there} MB are free"
         raise SpeckitError("E062", message, actions=("free disk space", "delete older checkpoints"))
-
-
-def _remove(partial: Path) -> None:
-    for file in partial.parent.glob(f"{partial.name}*"):
-        with suppress(OSError):
-            file.unlink()

@@ -142,9 +142,16 @@ class Folder:
         finally:
             os.close(lock)
 
-    def partial(self) -> Path:
-        """The path at which a checkpoint's file is written before it is verified. Inside `changing`."""
-        return self.path / f"{os.getpid()}-{os.urandom(4).hex()}{_PARTIAL}"
+    @contextmanager
+    def partial(self) -> Iterator[Path]:
+        """The path of a temporary file, which is removed afterwards unless it was renamed. Inside `changing`."""
+        path = self.path / f"{os.getpid()}-{os.urandom(4).hex()}{_PARTIAL}"
+        try:
+            yield path
+        finally:
+            for left in self.path.glob(f"{path.name}*"):  # a store may have a log and its index next to it
+                with suppress(OSError):
+                    left.unlink()
 
     def add(self, partial: Path, checkpoint: Checkpoint) -> None:
         """Makes a written file a checkpoint. It exists once its description has its name. Inside `changing`."""

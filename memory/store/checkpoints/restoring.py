@@ -7,23 +7,21 @@ from which other processes update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import list_names
-from speckit_memory.memory.store.checkpoints import arrival, identity, outer_edges, transfer
+from speckit_memory.memory.store.checkpoints.checkpoint_file import open_checkpoint, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
-from speckit_memory.memory.store.checkpoints.numbering import assign_ids
-from speckit_memory.memory.store.checkpoints.opened import open_checkpoint
-from speckit_memory.memory.store.checkpoints.table_map import CHUNKS, MEMORIES
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.tables.memories import absences, judgements
 from speckit_memory.memory.store.tables.vectors import vectors
+from speckit_memory.memory.store.transfer import arrival, copying
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.moving import KeyChange, move_memories
 
@@ -48,16 +46,15 @@ class RestoreReport:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The plan of a restore: ids here by id in the checkpoint; which of these memories exist (`staying`), and which of
-    those are `absent`; those to remove, by id (`going`) and key. `moved` are memories whose files were renamed since,
-    which keep their present keys; `aside` are other memories, by id, that now have the former keys of these."""
+    """The plan of a restore: ids in the checkpoint of the memories it brings (`coming`), and ids here of those that
+    exist; which of these are `absent`; keys by id of those to remove (`going`). `moved` are memories whose files were
+    renamed since, which keep their present keys; `aside` are other memories, by id, that now have the former keys of
+    these."""
 
-    ids: transfer.Ids
-    staying: tuple[int, ...]
+    coming: tuple[int, ...]
+    memories: dict[int, int]
     absent: frozenset[int]
-    going: tuple[int, ...]
-    removed: tuple[str, ...]
-    folders: frozenset[str]
+    going: dict[int, str]
     moved: tuple[KeyChange, ...]
     aside: dict[int, str]
 
@@ -89,14 +86,16 @@ def restore(
         SpeckitError: E061, with nothing changed.
     """
     shelf = shelf or Folder(database.path)
-    with shelf.changing(), open_checkpoint(shelf, checkpoint, shelf.partial()) as source:
+    with shelf.changing(), open_checkpoint(shelf, checkpoint) as source:
         faults = inconsistencies(source)
         if len(checkpoint.faults) < FAULTS and (new := [fault for fault in faults if fault not in checkpoint.faults]):
             raise _not(checkpoint, f"it is damaged: {list_names(new, NAMED, '; ')}")
         with database.write() as txn:
             # Faults that either file had before do not count against the restore.
             before = {*faults, *inconsistencies(txn.connection)}
-            spared = _spared(source, txn.connection) if only_missing else frozenset()
+            spared: frozenset[int] = frozenset()
+            if only_missing:
+                spared = there(txn.connection, [row for (row,) in rows(source, "SELECT id FROM memories")])
             result, back, gone = _restored(
                 source, txn, checkpoint, replace=replace, now=now, foreign=foreign, spared=spared
             )
@@ -113,10 +112,6 @@ def there(connection: apsw.Connection, memories: Sequence[int]) -> frozenset[int
     return frozenset(row for (row,) in here)
 
 
-def _spared(source: apsw.Connection, connection: apsw.Connection) -> frozenset[int]:
-    return there(connection, [row for (row,) in rows(source, "SELECT id FROM memories")])
-
-
 def _restored(
     source: apsw.Connection,
     txn: Transaction,
@@ -129,7 +124,7 @@ def _restored(
 ) -> tuple[RestoreReport, tuple[int, ...], tuple[str, ...]]:
     connection, whole = txn.connection, not checkpoint.folder
     empty = value(connection, "SELECT 1 FROM memories LIMIT 1") is None
-    same = checkpoint.store_id == identity.store_id(connection) or empty
+    same = checkpoint.store_id == store_id(connection) or empty
     if not same and not foreign:
         raise SpeckitError(
             "E061",
@@ -141,42 +136,41 @@ def _restored(
             ),
         )
     if empty:
-        identity.become(txn, checkpoint.store_id)
+        connection.execute("INSERT OR REPLACE INTO store_identity VALUES (1, ?)", (checkpoint.store_id,))
     # Ids that the checkpoint has used must not be drawn again for other memories.
     connection.execute("UPDATE id_sequence SET next = max(next, ?)", (value(source, "SELECT next FROM id_sequence"),))
-    if not empty and not (replace and whole):
-        _require_same_words(source, connection, checkpoint)
+    anew = empty or (replace and whole)
+    # Restored memories must not be mixed with others whose words were split by another analyser.
+    if not anew and (why := arrival.other_words(source, connection)):
+        action = "replace the whole store with a checkpoint of the whole store, then index again"
+        raise _not(checkpoint, why, action)
     plan = _room_made(source, txn, checkpoint.folder, replace=replace, keep_ids=same, spared=spared)
     if replace:
-        transfer.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
+        copying.forget_what_belongs_to_no_memory(txn, checkpoint.folder)
     # Nothing of the old contents remains: the checkpoint's models and facts replace those of the store.
-    if empty or (replace and whole):
-        if transfer.models(source) != transfer.models(connection):
+    if anew:
+        if copying.models(source) != copying.models(connection):
             vectors.forget_all(txn)
-        transfer.copy_facts(source, txn)
-    copied = transfer.copy(source, txn, plan.ids, whole=whole, keep_ids=same)
+        copying.copy_facts(source, txn)
+    memories = dict(plan.memories)
+    pending, folders = copying.copy(source, txn, plan.coming, memories, whole=whole, keep_ids=same)
     # came: memories that were absent and are present in the checkpoint; they count as returned, not as set back
     came = plan.absent - absences.among(connection, plan.absent)
     judgements.attribute(txn)
     move_memories(txn, plan.moved, now)
-    _name(connection, plan.aside)
-    ends = outer_edges.bring_back(source, txn) if plan.ids[MEMORIES] else set()
-    if spared:
-        ends |= outer_edges.copy(source, txn, sorted(plan.ids[MEMORIES]))
-    arrival.note(txn, plan.ids[MEMORIES].values(), plan.folders, now, ends)
-    returned = tuple(sorted(set(plan.ids[MEMORIES].values()) - set(plan.staying) | came))
-    numbers = (len(returned), len(plan.staying) - len(came), len(plan.going), copied.pending)
-    return (
-        RestoreReport(checkpoint, *numbers, checkpoint.faults, returned),
-        tuple(plan.ids[MEMORIES].values()),
-        plan.removed,
-    )
+    connection.executemany("UPDATE memories SET key = ? WHERE id = ?", [(key, row) for row, key in plan.aside.items()])
+    ends = arrival.restore_outer_edges(source, txn, plan.coming if spared else ()) if memories else set()
+    arrival.note(txn, memories.values(), folders, now, ends)
+    returned = tuple(sorted(set(memories.values()) - set(plan.memories.values()) | came))
+    numbers = (len(returned), len(plan.memories) - len(came), len(plan.going), pending)
+    removed = tuple(sorted(plan.going.values()))
+    return RestoreReport(checkpoint, *numbers, checkpoint.faults, returned), tuple(memories.values()), removed
 
 
 def _room_made(
     source: apsw.Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool, spared: frozenset[int]
 ) -> _Plan:
-    """Decides which ids the memories of the checkpoint get, and removes the rows that are in their way. Memories in
+    """Decides which memories here those of the checkpoint replace, and clears the others out of their way. Memories in
     `spared` are skipped.
 
     Memories are matched by id first. One that was renamed since keeps its present key if the checkpoint has no memory
@@ -187,7 +181,7 @@ def _room_made(
     theirs = {row: key for row, key in rows(source, "SELECT id, key FROM memories ORDER BY id") if row not in spared}
     here_now = {row: (key, lies) for row, key, lies in rows(connection, "SELECT id, key, folder FROM memories")}
     by_key = {key: memory_id for memory_id, (key, _) in here_now.items()}
-    inside, parameters = transfer.within(folder)
+    inside, parameters = below("folder", folder)
     scope = {row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)}
     named = set(theirs.values())
     moved = tuple(
@@ -208,41 +202,17 @@ def _room_made(
             memories[row] = here
             used.add(here)
     staying = sorted(used)
-    folders = _folders(connection, (*staying, *going)) | _folders(source, tuple(theirs))
     old = {each.old for each in moved}
-    # Their keys are needed for a moment by the moved memories' rows from the checkpoint; `_name` gives them back.
+    # Their keys are needed for a moment by the moved memories' rows from the checkpoint.
     aside = {row: key for row, (key, _) in here_now.items() if key in old and row not in used | going}
-    removed = tuple(sorted(here_now[row][0] for row in going))
     absent = absences.among(connection, staying)
     writer.delete_memories(txn, sorted(going))
-    transfer.clear(txn, staying)
     # Keys are unique at every moment, and two memories may have exchanged theirs: use temporary keys first.
     connection.executemany(
         "UPDATE memories SET key = char(1) || id WHERE id = ?", [(row,) for row in (*staying, *aside)]
     )
-    chunks = assign_ids(source, connection, memories, keep_ids, spared)
-    ids = {MEMORIES: memories, CHUNKS: chunks}
-    return _Plan(ids, tuple(staying), absent, tuple(sorted(going)), removed, frozenset(folders), moved, aside)
+    return _Plan(tuple(theirs), memories, absent, {row: here_now[row][0] for row in going}, moved, aside)
 
 
-def _name(connection: apsw.Connection, keys: dict[int, str]) -> None:
-    connection.executemany("UPDATE memories SET key = ? WHERE id = ?", [(key, row) for row, key in keys.items()])
-
-
-def _folders(connection: apsw.Connection, memory_ids: Iterable[int]) -> set[str]:
-    known = dict(rows(connection, "SELECT id, folder FROM memories"))
-    return {known[row] for row in memory_ids}
-
-
-def _require_same_words(source: apsw.Connection, connection: apsw.Connection, checkpoint: Checkpoint) -> None:
-    """Raises E061 where restored memories would be mixed with others whose words were split by another analyser."""
-    if why := arrival.other_words(source, connection):
-        raise SpeckitError(
-            "E061",
-            f"'{checkpoint.name}' was not restored: {why}; nothing was changed",
-            actions=("replace the whole store with a checkpoint of the whole store, then index again",),
-        )
-
-
-def _not(checkpoint: Checkpoint, why: str) -> SpeckitError:
-    return SpeckitError("E061", f"'{checkpoint.name}' was not restored: {why}; nothing was changed")
+def _not(checkpoint: Checkpoint, why: str, *actions: str) -> SpeckitError:
+    return SpeckitError("E061", f"'{checkpoint.name}' was not restored: {why}; nothing was changed", actions=actions)

@@ -11,7 +11,7 @@ from unicodedata import normalize
 import apsw
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, MENTION, UNKNOWN_TIME, MemoryRecord, Tier
@@ -163,7 +163,7 @@ def list_memories(
         raise SpeckitError("E030", f"there is no sort order '{sort}'", hint=nearest(sort, SORTS))
     if limit < 0 or offset < 0:
         raise SpeckitError("E032", f"limit {limit} and offset {offset} must not be negative")
-    condition, bindings = _below("folder", folder)
+    condition, bindings = below("folder", folder)
     condition = f"{condition} AND {PRESENT}"
     total: int = value(connection, f"SELECT count(*) FROM memories WHERE {condition}", bindings)
     page = f"{_MEMORY} WHERE {condition} ORDER BY {SORTS[sort]}, id LIMIT ? OFFSET ?"
@@ -278,7 +278,7 @@ def body(connection: apsw.Connection, memory_id: int) -> str:
 
 def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
     """The stored files by key, for the keys below this folder (all when empty) and for exactly this key."""
-    condition, bindings = _below("key", folder_prefix)
+    condition, bindings = below("key", folder_prefix)
     columns = (
         "key, id, mtime_ns, coalesce(nullif(r.file_hash, ''), content_hash), embedding_status, ctime_ns, "
         "a.memory_id IS NOT NULL, r.file_hash"
@@ -361,13 +361,6 @@ def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
 
 def _passages(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Passage]:
     return [Passage(*row) for row in connection.execute(sql, bindings)]
-
-
-def _below(column: str, folder: str) -> tuple[str, tuple[str, ...]]:
-    """SQL for a path that is this folder or inside it, as a range that an index can serve: '0' follows '/'."""
-    if not folder:
-        return "1", ()
-    return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (folder, f"{folder}/", f"{folder}0")
 
 
 def sqlite_versions(connection: apsw.Connection) -> tuple[str, str]:

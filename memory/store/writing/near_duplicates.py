@@ -13,7 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.file.guarding.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories.absences import PRESENT
 
@@ -48,6 +48,12 @@ def duplicate_inputs(connection: apsw.Connection, memory_id: int) -> DuplicateCa
     """The inputs for a memory's near duplicates; None when it is not stored."""
     found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
     return DuplicateCandidate(*found[0]) if found else None
+
+
+def folders_of(connection: apsw.Connection, memories: Iterable[int]) -> set[str]:
+    """The folders of memories."""
+    sql = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
+    return {folder for (folder,) in rows(connection, sql, (integers(list(memories)),))}
 
 
 def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:

@@ -91,9 +91,7 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
     )
     with txn.part():
         for memory_id in found:
-            vectors.delete_of_memory(txn, memory_id)
-            fulltext.delete(txn, memory_id)
-            surface.delete(txn, memory_id)
+            delete_index_rows(txn, memory_id)
         # Texts, chunks, triggers, links and edges are deleted by their foreign keys (ON DELETE CASCADE).
         txn.connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM carray(?))", (chosen,))
         changes.record(txn, [row[0] for row in neighbours], "edges")
@@ -102,6 +100,13 @@ def delete_memories(txn: Transaction, ids: Sequence[int]) -> int:
         link_targets.note_keys(txn, [key for _, key, _ in going])
         near_duplicates.mark_uncounted(txn, {folder for _, _, folder in going})
     return len(found)
+
+
+def delete_index_rows(txn: Transaction, memory_id: int) -> None:
+    """Deletes the rows of a memory in virtual tables, which have no foreign keys."""
+    vectors.delete_of_memory(txn, memory_id)
+    fulltext.delete(txn, memory_id)
+    surface.delete(txn, memory_id)
 
 
 def put_aside(txn: Transaction, ids: Sequence[int], now: float) -> list[int]:
@@ -124,8 +129,7 @@ def _note_presence(txn: Transaction, ids: Sequence[int]) -> None:
         return
     changes.record(txn, ids, "attributes")  # not "put": their documents did not change
     set_meta(txn, absences.CHANGED, str(changes.latest(txn.connection)))
-    found = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
-    near_duplicates.mark_uncounted(txn, [folder for (folder,) in rows(txn.connection, found, (integers(ids),))])
+    near_duplicates.mark_uncounted(txn, near_duplicates.folders_of(txn.connection, ids))
 
 
 def set_vectors(
@@ -454,9 +458,7 @@ def _keep(
 
 def _clear(txn: Transaction, memory_id: int) -> None:
     """Deletes the rows that come from a memory's document, before it is written again."""
-    vectors.delete_of_memory(txn, memory_id)
-    fulltext.delete(txn, memory_id)
-    surface.delete(txn, memory_id)
+    delete_index_rows(txn, memory_id)
     for table in ("texts", "chunks", "token_counts", "declared_links"):
         txn.connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (memory_id,))
     txn.connection.execute("DELETE FROM triggers WHERE memory_id = ? AND source = 'authored'", (memory_id,))

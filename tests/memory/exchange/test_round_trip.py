@@ -13,8 +13,8 @@ from storing.project import QUESTIONS, living
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.portable.tables import PORTABLE
-from tests.memory.store.checkpoints.test_every_table import DOCUMENTS, ROWS
+from speckit_memory.memory.store.transfer.table_map import PORTABLE
+from tests.memory.store.transfer.test_every_table import DOCUMENTS, ROWS
 
 NOW = 1_790_000_000.0
 

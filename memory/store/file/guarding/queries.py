@@ -25,6 +25,14 @@ def table_exists(connection: apsw.Connection, name: str) -> bool:
     return value(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)) is not None
 
 
+def below(column: str, folder: str) -> tuple[str, tuple[str, ...]]:
+    """Condition and parameters for a path that is this folder or inside it, as a range that an index can serve: '0'
+    follows '/'. All paths when empty."""
+    if not folder:
+        return "1", ()
+    return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (folder, f"{folder}/", f"{folder}0")
+
+
 def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | None:
     """Integers for `carray(?)`; NULL, which yields no rows, when there are none."""
     array = np.ascontiguousarray(values, dtype=np.int64)

@@ -15,11 +15,11 @@ from answered import refused
 from storing.contents import contents
 
 from speckit_memory.engine import Memory
-from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.opening import vector_extension
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, applied_migrations, migrate
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
+from speckit_memory.memory.store.transfer.table_map import KEPT
 
 RELEASED = {
     "0001_first_schema": "698b76c820db431e", "0002_sessions": "60a8223069c06eb1",

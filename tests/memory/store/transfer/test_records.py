@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.memory.store.portable.records import MemoryRows
+from speckit_memory.memory.store.transfer.records import MemoryRows
 
 JUDGED = {"kind": "useful", "judged_at": 50.0, "undone_at": None}
 

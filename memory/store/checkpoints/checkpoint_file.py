@@ -1,4 +1,4 @@
-"""Opening a checkpoint's file for reading: nothing is written to it; one with an older schema is read from a copy."""
+"""The database file of a checkpoint: nothing is written to a complete one; an older schema is read from a copy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.folder import Checkpoint, Folder, digest
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.opening import connect, harden, vector_extension
 from speckit_memory.memory.store.file.schema import migrations
 
 
-@contextmanager
-def open_checkpoint(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Iterator[apsw.Connection]:
-    """A connection to the checkpoint's rows, in the schema of this version.
+def store_id(connection: apsw.Connection) -> str:
+    """32 hexadecimal digits, unique to a store and equal in copies of its file; "" if they were removed by hand."""
+    return str(value(connection, "SELECT store_id FROM store_identity") or "")
 
-    A file with an older schema is copied to the path `beside` and migrated there. Raises E061 for a file that has
-    changed since it was written, and E025 for one of a newer version.
+
+@contextmanager
+def open_checkpoint(folder: Folder, checkpoint: Checkpoint) -> Iterator[apsw.Connection]:
+    """A connection to the checkpoint's rows, in the schema of this version. Inside `folder.changing`.
+
+    A file with an older schema is copied and migrated. Raises E061 for a file that has changed since it was written,
+    and E025 for one of a newer version.
     """
     file = folder.file_of(checkpoint)
     problem = checkpoint.problem
@@ -33,14 +39,11 @@ def open_checkpoint(folder: Folder, checkpoint: Checkpoint, beside: Path) -> Ite
         connection = reading(file)
         if migrations.pending(connection):
             connection.close()
-            try:
-                shutil.copyfile(file, beside)
-                _bring_up_to_date(beside)
-                with closing(reading(beside)) as newer:
+            with folder.partial() as copy:
+                shutil.copyfile(file, copy)
+                _bring_up_to_date(copy)
+                with closing(reading(copy)) as newer:
                     yield newer
-            finally:
-                for left in beside.parent.glob(f"{beside.name}*"):
-                    left.unlink()
             return
         with closing(connection):
             yield connection

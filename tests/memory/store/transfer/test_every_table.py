@@ -10,8 +10,8 @@ from storing.contents import contents
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.checkpoints.table_map import KEPT
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.transfer.table_map import KEPT
 from speckit_memory.memory.store.writing.writer import delete_memories
 
 DOCUMENTS = [

@@ -1,0 +1,1 @@
+"""Transfer of memories between stores: checkpoints, deletions, exports and imports (feature M14)."""
