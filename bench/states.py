@@ -9,9 +9,9 @@ import numpy as np
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_writing.building import build_in_memory
 from speckit_memory.pipeline.ports import Filter
 
 WORDS = 12
@@ -22,11 +22,12 @@ def differences(memory: Memory, draw: random.Random) -> tuple[str, list[str]]:
     """Where the latest state came from ("segment", "segment and changes" or "tables"), and what of it is not as its
     tables have it; both are read in one transaction."""
     opened = memory.session.opened
-    models, beside = opened.read_model._models, BackgroundBuilder(opened.database)
+    models = opened.read_model._models
     with committed_read(opened.database) as connection:
         held = shelf.segment_status(connection, opened.database.path, patient=True)
-        now = Snapshot.load(opened.database, connection, models, beside)
-        tables = Snapshot.of_tables(opened.database, connection, models, beside)
+        now = Snapshot.load(opened.database, connection, models, build_in_memory)
+        tables = Snapshot.of_file(opened.database, connection, models)
+        assert tables is not None
         words = draw.sample(sorted(tables.lexicon.words()), WORDS)
         seed = draw.randrange(2**32)
         one, other = (said(state, words, seed) for state in (now, tables))

@@ -41,7 +41,7 @@ def sizes(store: Path) -> tuple[dict[str, tuple[int, int]], int]:
         found["free pages"] = [free, free]
         text = connection.execute(_TEXT).get
     for file in shelf.folder_of(store).glob("*.seg"):
-        segment = Container(file)
+        segment = Container.open(file)
         for name in segment.names():
             found[f"segment {name.rpartition('.')[0] or name}"][0] += segment.array(name).nbytes
     return {name: (taken, unused) for name, (taken, unused) in found.items()}, int(text or 0)

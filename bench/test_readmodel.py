@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from storing.models import WordModels
+from storing.indexes import read_model
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.words import stored_tokens
 from speckit_memory.memory.store.read_model.words.late_entries import LateTexts
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.records import Chunk, Document
@@ -79,16 +78,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         yield Corpus(database, read_model(database), random, shares)
 
 
-def read_model(database: Database) -> ReadModel:
-    return ReadModel(database, WordModels())
-
-
 def warm(model: ReadModel) -> Snapshot:
-    """The current snapshot with everything loaded."""
+    """The current snapshot, from a segment in memory."""
+    model.load()
     snapshot = model.current()
-    for field in ("title", "triggers", "path", "body"):
-        snapshot.lexicon.index(field)
-    snapshot.lexicon.index("body", "chunk")
     assert snapshot.vectors.dimensions == DIMENSIONS
     snapshot.tokens.weights(np.arange(1))
     return snapshot
@@ -96,9 +89,9 @@ def warm(model: ReadModel) -> Snapshot:
 
 def built(corpus: Corpus) -> PostingsIndex:
     """The index of the bodies, in memory."""
-    columns = corpus.model.current().attributes
-    with corpus.database.snapshot_read() as connection:
-        return PostingsIndex(stored_tokens.entries(connection, ("body", "memory"), None, columns))
+    index = warm(corpus.model).lexicon.index("body")
+    assert isinstance(index, PostingsIndex)
+    return index.copy()
 
 
 def bm25(index: PostingsIndex, terms: tuple[str, ...], limit: int) -> NDArray[np.int64]:

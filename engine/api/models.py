@@ -36,8 +36,8 @@ class ModelService:
         return counted_tokens(texts, self.session.opened.counter)
 
     def load_vectors(self) -> None:
-        """Reads all vectors into memory now instead of during a search; for processes that can afford the wait."""
-        self.session.read(lambda opened: opened.read_model.load_vectors())
+        """Builds what searches read in memory now, unless a segment has it; for processes that can afford the wait."""
+        self.session.read(lambda opened: opened.read_model.load())
 
     def list(self) -> StoreModels:
         """The embedding models of the store: in use, earlier, and being built (feature I6)."""

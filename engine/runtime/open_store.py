@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from speckit_memory.config.options.entity_linking import EntityLinking
@@ -24,6 +25,7 @@ from speckit_memory.memory.store.read_model.current import ReadModel
 
 if TYPE_CHECKING:
     from speckit_memory.memory.indexing import Indexer
+    from speckit_memory.memory.store.segment_files.container import Container
 
 
 class OpenStore:
@@ -100,12 +102,13 @@ class OpenStore:
             self.vector_index,
             self._models.encoder,
         )
-        return ReadModel(self.database, models)
+        return ReadModel(self.database, models, _build_in_memory)
 
-    def renew(self) -> bool:
-        """Switches later queries to the segment file on disk. Returns whether they will use it."""
+    def renew(self) -> None:
+        """Switches later queries to the segment file on disk."""
         read_model: ReadModel | None = vars(self).get("read_model")
-        return read_model is None or read_model.renew()
+        if read_model is not None:
+            read_model.renew()
 
     @property
     def indexer(self) -> Indexer:
@@ -131,3 +134,10 @@ class OpenStore:
         from speckit_memory.memory.indexing import Indexer
 
         return Indexer(self.database, embedder, self.analyser, self.root)
+
+
+def _build_in_memory(connection: Any, pause: Callable[[], None]) -> Container:
+    # imported here: searches of a store with a segment write none
+    from speckit_memory.memory.store.segment_writing.building import build_in_memory
+
+    return build_in_memory(connection, pause)

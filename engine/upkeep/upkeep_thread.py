@@ -208,8 +208,8 @@ class MaintenanceThread:
             now = shelf.segment_status(connection, opened.database.path, patient=True)
         if now.segment is None or (opened, now.segment.digest) == self._in_use:
             return
-        if opened.renew():
-            self._in_use = opened, now.segment.digest
+        opened.renew()
+        self._in_use = opened, now.segment.digest
 
     def _idle(self) -> None:
         """Called between two replays: waits for an idle moment. Raises GivenUpError at the end."""
@@ -244,10 +244,7 @@ def write(
     Raises:
         SpeckitError: E029.
     """
-    from speckit_memory.memory.store.segment_writing import (
-        building,  # searches do not need them
-        pausing,
-    )
+    from speckit_memory.memory.store.segment_writing import building  # searches do not need it
 
     build = partial(building.build, vector_index=opened.vector_index, pause=pause, progress=progress)
-    writing.write(opened.database, pausing.pausing(build, pause), only_if_due=only_if_due)
+    writing.write(opened.database, build, only_if_due=only_if_due)

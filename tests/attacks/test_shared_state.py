@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from frame.observed import NOW, plain, searches
 from frame.vandal import public, vandalise
-from storing.indexes import index_in_memory
 from storing.project import SESSION, living
 from tally import Tally
 
@@ -219,9 +218,8 @@ def test_an_answer_of_the_store_can_be_spoilt_and_nobody_else_sees_it(
 
 
 def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    state: Any = memory.session.opened.read_model.current()
-    lexicon = state.lexicon
-    index_in_memory(state)
+    memory.models.load_vectors()
+    lexicon: Any = memory.session.opened.read_model.current().lexicon
     late = LateTexts.of(np.array([10**7]), (" payment gateway",))
     for case in CASES["Lexicon", "index"](memory.session.view()):
         index = lexicon.index(*case)
@@ -247,10 +245,10 @@ def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: 
                 answer = getattr(thing, name)
                 if not callable(answer):
                     tally.tried(1 + vandalise(answer))
+    memory.models.load_vectors()
     state: Any = memory.session.opened.read_model.current()
     attributes = state.attributes
     tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
-    index_in_memory(state)
     words = list(state.lexicon.index("title").terms())
     tally.tried(vandalise(words))
 

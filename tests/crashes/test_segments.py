@@ -32,7 +32,7 @@ def test_wherever_it_crashes_what_is_trusted_is_whole_and_the_rest_goes(tmp_path
     left = set()
     for crash in every_point(origin, store.parent, write):
         for file in shelf.folder_of(store).glob("*.seg"):
-            container = Container(file)
+            container = Container.open(file)
             if (seen := stamp.look(file)) and stamp.is_stamped(file, seen, container.digest):
                 container.verify()
         with Database.open(store) as database:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storing.indexes import index_in_memory
 
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
@@ -25,7 +24,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     shutil.copytree(DECISIONS, root / "docs")
     with Memory.open(root / "m.db", root=root, environ={}, shadows=False) as memory:
         memory.index([root / "docs"])
-        index_in_memory(memory.session.opened.read_model.current())
+        memory.models.load_vectors()
         yield memory
 
 

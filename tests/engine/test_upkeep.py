@@ -195,7 +195,7 @@ def test_the_end_does_not_wait_for_a_quiet_moment(root: Path, monkeypatch: pytes
     assert monotonic() - began < upkeep_thread.ENDING_SECONDS / 2
 
 
-def test_a_state_that_others_overtook_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_others_overtook_follows_the_changes_since(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = Snapshot.load
     overtaken: list[Any] = []
     with opened(root) as memory:
@@ -214,7 +214,7 @@ def test_a_state_that_others_overtook_is_read_again(root: Path, monkeypatch: pyt
             return found
 
         monkeypatch.setattr(Snapshot, "load", load)
-        assert memory.session.opened.renew()
+        memory.session.opened.renew()
         after = memory.session.opened.read_model.current()
         assert after.sequence > before.sequence
         assert memory.search("adore").results[0].key == "notes/000.md"
@@ -289,7 +289,7 @@ def arrays(path: Path) -> dict[str, int]:
     """A byte in the middle of each array that holds any, by its name."""
     whole = path.read_bytes()
     length = int.from_bytes(whole[-40:-32], "little")
-    segment = Container(path)
+    segment = Container.open(path)
     entries = json.loads(whole[-40 - length : -40])["arrays"]
     sizes = {name: segment.array(name).nbytes for name in entries}
     return {name: entry["offset"] + sizes[name] // 2 for name, entry in entries.items() if sizes[name]}

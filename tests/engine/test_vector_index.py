@@ -140,7 +140,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(120)])
         memory.lifecycle.write_segment()
     (segment,) = (tmp_path / "memory.db.segments").glob("*.seg")
-    assert "vector.lists" not in Container(segment)
+    assert "vector.lists" not in Container.open(segment)
     with opened(tmp_path, "1") as memory:
         detail, hint = told(memory)
         assert detail.endswith("although there are many: the segment in use has no index of them")
@@ -169,4 +169,4 @@ def test_without_the_library_all_is_compared_and_no_index_written(
         memory.index_documents([Source(f"{n:03}.md", text(rng)) for n in range(120)])
         memory.lifecycle.write_segment()
     (segment,) = (tmp_path / "memory.db.segments").glob("*.seg")
-    assert "vector.lists" not in Container(segment)
+    assert "vector.lists" not in Container.open(segment)

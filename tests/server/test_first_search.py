@@ -1,5 +1,5 @@
-"""Without a segment, a process that searches once asks sqlite-vec for the nearest vectors, and one that goes on keeps
-them in memory. With one, it does neither."""
+"""Without a segment, a process that searches once asks sqlite-vec for the nearest vectors, and builds nothing. With
+one, it does neither."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.read_model.vectors import vector_space
-from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vectors.vector_space import SEARCHES_OF_FILE
-from speckit_memory.pipeline.ports import Ids, Vectors
 from speckit_memory.server.workspace.workspace import Workspace
 
 WORDS = ("gateway", "retries", "payment", "cache", "index", "vector", "ranking", "storage", "deadline", "fusion")
 QUESTION = "why does the payment gateway retry?"
 ONCE = """
 import sys
-from speckit_memory.memory.store.read_model.vectors import sqlite_vectors, vector_space
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors
+from speckit_memory.memory.store.segment_writing import building
 from speckit_memory.server.entry import main
 
 def told(owner, name):
@@ -36,7 +33,7 @@ def told(owner, name):
 
 told(sqlite_vectors, "nearest")
 told(sqlite_vectors, "vectors")
-told(vector_space, "VectorMatrix")
+told(building, "build_in_memory")
 sys.exit(main())
 """
 """The command, telling what its vectors are asked of."""
@@ -61,7 +58,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.requirement("C1.cosine")
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.usefixtures("processes")
-def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_process_that_has_them(
+def test_one_search_of_the_command_line_builds_nothing_and_answers_as_a_process_with_a_segment(
     root: Path, opened: bool
 ) -> None:
     if opened:
@@ -83,29 +80,7 @@ def test_one_search_of_the_command_line_loads_no_vectors_and_answers_as_a_proces
     assert cold["results"] == warm["results"]
 
 
-def matrices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    built: list[int] = []
-
-    def build(chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
-        built.append(len(chunks))
-        return VectorMatrix(chunks, parents, vectors)
-
-    monkeypatch.setattr(vector_space, "VectorMatrix", build)
-    return built
-
-
-def test_a_process_that_goes_on_searching_loads_the_vectors_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = matrices(monkeypatch)
-    with Memory.open(root / "m.db", root=root, environ={}) as memory:
-        for number in range(SEARCHES_OF_FILE + 3):
-            memory.search(f"{WORDS[number]} {WORDS[number + 1]}")
-            assert len(built) == (number >= SEARCHES_OF_FILE)
-
-
-def test_the_warm_up_of_a_server_loads_the_vectors(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = matrices(monkeypatch)
+def test_the_warm_up_of_a_server_builds_what_searches_read(root: Path) -> None:
     with Memory.open(root / "m.db", root=root, environ={}) as memory:
         Workspace(lambda create: memory, memory.session.settings).warm_up()
-        assert len(built) == 1
-        memory.search(QUESTION)
-        assert len(built) == 1
+        assert "words_from" not in memory.search(QUESTION).notes.facts

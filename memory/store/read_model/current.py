@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import apsw
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.snapshot import Snapshot
+from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.read_model.snapshot import BuildSegment, Snapshot
 from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
@@ -18,8 +19,8 @@ from speckit_memory.pipeline.process.clock import opening
 
 MOST_CHANGES = 500
 """With more changes than this, loading from the segment is considered instead of applying the log of changes."""
-LOADS = 4
-"""Attempts at a background read while other connections keep writing; after that it is left for later."""
+MOST_BYTES = 2 << 30
+"""Size of the largest store for which a segment is built in memory, of half that size."""
 
 
 class ReadModel:
@@ -29,13 +30,25 @@ class ReadModel:
     memories), shares the large arrays beneath them, applies the log of changes to the copy and publishes it by one
     assignment. Queries therefore need no lock, never see half of a change, and may keep an old snapshot as long as
     they like. Only refreshes exclude each other.
+
+    While no segment can be used, the file answers. A process that asks a second time builds a segment in memory, in
+    the background.
     """
 
-    def __init__(self, database: Database, models: Models) -> None:
-        """`models` turns queries into words, tokens and vectors, the same way as the stored texts."""
+    def __init__(self, database: Database, models: Models, build: BuildSegment) -> None:
+        """Read nothing yet.
+
+        Args:
+            database: The store's database.
+            models: Turns queries into words, tokens and vectors, the same way as the stored texts.
+            build: Builds a segment in memory.
+        """
         self._database = database
         self._models = models
-        self._beside = BackgroundBuilder(database)
+        self._build = build
+        self._builder = BackgroundBuilder(database)
+        # A lost update between threads only begins a segment one query later.
+        self._answers_of_file = 0
         # published by one assignment: queries read it without a lock
         self._snapshot: Snapshot | None = None
         # One refresh at a time. Taken with a read transaction open, never inside a write transaction: `reading`
@@ -49,43 +62,52 @@ class ReadModel:
         The parts in memory, the parts read on demand and the answers of SQLite to this thread therefore agree even
         while others write. Raises RuntimeError inside a write transaction of this thread.
         """
+        with self._reading() as snapshot:
+            if snapshot.from_file:
+                self._answers_of_file += 1
+                if self._answers_of_file > 1:
+                    self._builder.start(self._build_in_memory)
+            yield snapshot
+
+    def current(self) -> Snapshot:
+        """The latest committed state without a transaction, for reading the parts in memory only: see `Snapshot`."""
+        with self._reading() as snapshot:
+            return snapshot
+
+    def load(self) -> None:
+        """Build a segment in memory if there is none; for processes that can afford the wait."""
+        if self.current().from_file:
+            self._builder.start(self._build_in_memory)
+            self._builder.wait()
+
+    def renew(self) -> None:
+        """Switch later queries to the present segment of the store; queries under way are not affected, and nothing
+        happens before the first query."""
+        if self._snapshot is None:
+            return
+        with committed_read(self._database) as connection:
+            renewed = Snapshot.load(self._database, connection, self._models, self._build)
+        with self._refreshing:
+            # if it is outdated by now, the next query applies the changes since
+            self._snapshot = renewed
+
+    @contextmanager
+    def _reading(self) -> Iterator[Snapshot]:
         joined = self._database.reader().in_transaction
         with committed_read(self._database) as connection:
             yield self._snapshot_of(connection, joined=joined)
 
-    def current(self) -> Snapshot:
-        """The latest committed state without a transaction, for reading the parts in memory only: see `Snapshot`."""
-        with self.reading() as snapshot:
-            return snapshot
-
-    def load_vectors(self) -> None:
-        """Read all vectors into memory; later snapshots share them.
-
-        A snapshot that another thread derived meanwhile from one without vectors reads them itself.
-        """
-        for _ in range(LOADS):
-            with self.reading() as snapshot:
-                if snapshot.vectors.loaded:
-                    return
-                snapshot.vectors.load()
-
-    def renew(self) -> bool:
-        """Switch later queries to the present segment of the store where they do not use it yet.
-
-        The new state is read in the background; queries under way are not affected, and nothing happens before the
-        first query. False when others kept writing, so that each state read was outdated when it was ready.
-        """
-        if self._snapshot is None:
-            return True
-        for _ in range(LOADS):
-            with committed_read(self._database) as connection:
-                renewed = Snapshot.load(self._database, connection, self._models, self._beside)
-            with self._refreshing:
-                # Never replace a later state that a query published meanwhile.
-                if self._snapshot.sequence <= renewed.sequence:
-                    self._snapshot = renewed
-                    return True
-        return False
+    def _build_in_memory(self) -> None:
+        with self._builder.reading() as connection:
+            pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            if value(connection, pages) > MOST_BYTES:
+                return
+            segment = self._build(connection, self._builder.pause)
+        built = Snapshot.of_segment(segment, self._database, self._models)
+        with self._refreshing:
+            # The file of another writer may have become usable meanwhile.
+            if self._snapshot is None or self._snapshot.from_file:
+                self._snapshot = built
 
     def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
         """The snapshot of the state that the connection sees; a transaction that is not `joined` may be restarted."""
@@ -101,12 +123,12 @@ class ReadModel:
             # Read under the lock: another thread may have published a snapshot since the check above.
             snapshot, latest = self._snapshot, changes.latest(connection)
             if snapshot is not None and snapshot.sequence > latest:
-                return Snapshot.load(self._database, connection, self._models, self._beside)
-            # Without a log, or with a long one, load from the segment or the tables; else apply the log to a copy.
+                return Snapshot.load(self._database, connection, self._models, self._build)
+            # Without a log, or with a long one, load from the segment or the file; else apply the log to a copy.
             log = None if snapshot is None else changes.since(connection, snapshot.sequence)
-            if snapshot is None or log is None or len(log[1]) > MOST_CHANGES:
+            if snapshot is None or log is None or len(log[1]) > MOST_CHANGES or not snapshot.can_follow(log):
                 earlier = None if snapshot is None or log is None else (snapshot, log)
-                snapshot = Snapshot.load(self._database, connection, self._models, self._beside, earlier)
+                snapshot = Snapshot.load(self._database, connection, self._models, self._build, earlier)
             elif log[0] != snapshot.sequence:
                 snapshot = snapshot.advanced(self._database, connection, *log)
             self._snapshot = snapshot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -15,7 +15,6 @@ from speckit_memory.memory.store.read_model.facts.sessions import SessionTable
 from speckit_memory.memory.store.read_model.facts.trigger_index import Entry, TriggerIndex
 from speckit_memory.memory.store.read_model.facts.trigger_table import TriggerTable
 from speckit_memory.memory.store.read_model.sql_answers import EncodedTexts, Fts5Search, SqlCausalGraph, SqlPassages
-from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.models import Models, Relevance
 from speckit_memory.memory.store.read_model.state.read_point import CONTENT, EDGES, ReadPoint
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS, ListedMatrix
@@ -23,6 +22,7 @@ from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.vectors.token_space import SnapshotTokens
 from speckit_memory.memory.store.read_model.vectors.token_table import TokenTable
 from speckit_memory.memory.store.read_model.vectors.vector_space import SnapshotVectors
+from speckit_memory.memory.store.read_model.words.fts_index import FileWords
 from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.segment_files import shelf
@@ -32,17 +32,25 @@ from speckit_memory.memory.store.tables.changes import Kind, Log
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids
 
+MOST_CHANGED = 1_000
+"""Memories put or deleted since the segment after which another one is used or built, or as many as there are."""
+
+BuildSegment = Callable[[apsw.Connection, Callable[[], None]], Container]
+"""Builds the segment of the state that the connection's transaction sees, in memory; calls the function every few
+rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One state of the store, read-only. Implements `pipeline.ports.Store`.
 
-    It never changes: a later state is another object, which shares the unchanged parts. Attributes and triggers are in
-    memory from the start. Vectors, tokens, inverted indexes and data derived from edges and folders are loaded on first
-    use, vectors only when used often. Passages, sessions, full-text search, graph walks and the first vector queries
-    are answered by SQLite.
+    It never changes: a later state is another object, which shares the unchanged parts. Attributes, triggers, words,
+    tokens and vectors are those of a segment with the changes since; while there is no segment, words and vectors are
+    looked up in the file. Data derived from edges and folders is loaded on first use. Passages, sessions, full-text
+    search and graph walks are answered by SQLite.
     Inside `ReadModel.reading` all of it is of this state. Elsewhere, parts that are not in memory come from the latest
-    state: a changed memory answers with its new contents, a new one is left out, and nothing of it is cached.
+    state: a changed memory answers with its new contents or not at all, a new one is left out, and nothing of it is
+    cached.
     """
 
     sequence: int
@@ -63,8 +71,10 @@ class Snapshot:
     """The state of the contents of memories, for the parts that are loaded late."""
     edges: ReadPoint
     """The state of the edges between memories."""
-    segment: Container | None = None
-    """The segment whose arrays this state shares; None for a state loaded from the tables."""
+    tail: int
+    """Number of memories that were put or deleted since the segment, repeats included."""
+    segment: Container | None
+    """The segment whose arrays this state shares; None while the file answers."""
 
     @classmethod
     def load(
@@ -72,19 +82,19 @@ class Snapshot:
         database: Database,
         connection: apsw.Connection,
         models: Models,
-        beside: BackgroundBuilder,
+        build: BuildSegment,
         earlier: tuple[Snapshot, Log] | None = None,
     ) -> Snapshot:
         """The state that the connection's open transaction sees.
 
-        Starts from the segment, or from `earlier` if that is later, and applies the changes since. Reads the tables
-        when the log of changes does not reach back that far, or when more memories were added than there were.
+        Starts from the segment, or from `earlier` if that is later, and applies the changes since. Without either, the
+        file answers; a segment is built now when the file cannot tell where words stand.
 
         Args:
             database: The store's database.
             connection: An open transaction of this thread.
             models: Turns queries into words, tokens and vectors.
-            beside: Runs background builds.
+            build: Builds a segment in memory.
             earlier: An earlier state and the log of changes since.
         """
         begin: Snapshot | None
@@ -92,61 +102,56 @@ class Snapshot:
         begin, log = earlier or (None, None)
         segment = shelf.usable(connection, database.path)
         # Apply changes to whichever state is later; `earlier` shares arrays that are already in memory.
-        if segment is not None and (begin is None or segment.about["sequence"] > begin.sequence):
-            begin = cls._of_segment(segment, database, models, beside)
+        later = segment is not None and (
+            begin is None or begin.segment is None or segment.about["sequence"] > begin.sequence
+        )
+        if segment is not None and later:
+            begin = cls.of_segment(segment, database, models)
             log = changes.content_since(connection, begin.sequence)  # a segment holds no edges
-        if begin is None or log is None or len(_of_kind(log[1], "put")) > begin.attributes.count:
-            return cls.of_tables(database, connection, models, beside)
-        return begin.advanced(database, connection, *log) if log[1] else begin
+        if begin is not None and log is not None and begin.can_follow(log):
+            return begin.advanced(database, connection, *log) if log[1] else begin
+        of_file = cls.of_file(database, connection, models)
+        return of_file or cls.of_segment(build(connection, lambda: None), database, models)
 
     @classmethod
-    def _of_segment(cls, segment: Container, database: Database, models: Models, beside: BackgroundBuilder) -> Snapshot:
+    def of_segment(cls, segment: Container, database: Database, models: Models) -> Snapshot:
+        """The state that a segment holds."""
         columns = Columns.of_segment(segment)
-        sequence = segment.about["sequence"]
-        moment = ReadPoint(database, sequence, CONTENT)
-        tokens = SnapshotTokens(moment, columns, models, TokenTable.of_segment(segment))
-        vectors = SnapshotVectors(moment, columns, models, tokens, (segment.about["model"], _matrix(segment, models)))
+        moment = ReadPoint(database, segment.about["sequence"], CONTENT)
         return cls._of(
             database,
             models,
-            ReadPoint(database, sequence, EDGES),
-            sequence=sequence,
-            attributes=columns,
-            triggers=TriggerIndex(base=TriggerTable(segment)),
-            lexicon=SnapshotLexicon.of_segment(segment, moment, columns, models.analyse, beside),
-            vectors=vectors,
-            tokens=tokens,
-            content=moment,
-            segment=segment,
+            moment,
+            columns,
+            TriggerIndex(base=TriggerTable(segment)),
+            SnapshotLexicon.of_segment(segment, columns, models.analyse),
+            SnapshotTokens(moment, columns, models, TokenTable.of_segment(segment)),
+            segment,
         )
 
     @classmethod
-    def of_tables(
-        cls, database: Database, connection: apsw.Connection, models: Models, beside: BackgroundBuilder
-    ) -> Snapshot:
-        """The state that the connection's open transaction sees, from the tables alone.
+    def of_file(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot | None:
+        """The state that the connection's open transaction sees, whose words and vectors are looked up in the file;
+        None when the file cannot tell where words stand.
 
         Args:
             database: The store's database.
             connection: An open transaction of this thread.
             models: Turns queries into words, tokens and vectors.
-            beside: Runs background builds.
         """
         columns = Columns(loading.load_attributes(connection), *loading.load_chunk_parents(connection))
-        sequence = changes.latest(connection)
-        moment = ReadPoint(database, sequence, CONTENT)
-        tokens = SnapshotTokens(moment, columns, models)
+        moment = ReadPoint(database, changes.latest(connection), CONTENT)
+        words = FileWords.of(moment, connection, columns)
+        if words is None:
+            return None
         return cls._of(
             database,
             models,
-            ReadPoint(database, sequence, EDGES),
-            sequence=sequence,
-            attributes=columns,
-            triggers=TriggerIndex(_triggers(connection)),
-            lexicon=SnapshotLexicon(moment, columns, models.analyse, beside),
-            vectors=SnapshotVectors(moment, columns, models, tokens),
-            tokens=tokens,
-            content=moment,
+            moment,
+            columns,
+            TriggerIndex(_triggers(connection)),
+            SnapshotLexicon(columns, models.analyse, file=words),
+            SnapshotTokens(moment, columns, models),
         )
 
     @classmethod
@@ -154,35 +159,47 @@ class Snapshot:
         cls,
         database: Database,
         models: Models,
-        edges: ReadPoint,
-        *,
-        sequence: int,
-        attributes: Columns,
+        moment: ReadPoint,
+        columns: Columns,
         triggers: TriggerIndex,
         lexicon: SnapshotLexicon,
-        vectors: SnapshotVectors,
         tokens: SnapshotTokens,
-        content: ReadPoint,
         segment: Container | None = None,
     ) -> Snapshot:
         """A state composed of these parts; the others are derived."""
+        edges = ReadPoint(database, moment.sequence, EDGES)
+        held = None if segment is None else (segment.about["model"], _matrix(segment, models))
         return cls(
-            sequence=sequence,
-            attributes=attributes,
+            sequence=moment.sequence,
+            attributes=columns,
             triggers=triggers,
             lexicon=lexicon,
-            vectors=vectors,
+            vectors=SnapshotVectors(moment, columns, models, tokens, held),
             passages=SqlPassages(database),
-            fulltext=Fts5Search(database, attributes),
-            graph=SqlCausalGraph(database, edges, attributes),
-            folders=FolderTable(content, attributes),
-            sessions=SessionTable(database, attributes),
+            fulltext=Fts5Search(database, columns),
+            graph=SqlCausalGraph(database, edges, columns),
+            folders=FolderTable(moment, columns),
+            sessions=SessionTable(database, columns),
             tokens=tokens,
             relevance=models.relevance,
             encoder=EncodedTexts(database, models.encoder),
-            content=content,
+            content=moment,
             edges=edges,
+            tail=0,
             segment=segment,
+        )
+
+    @property
+    def from_file(self) -> bool:
+        """Whether words or vectors are looked up in the file, as no segment has them."""
+        return self.lexicon.from_file or self.vectors.from_file
+
+    def can_follow(self, log: Log) -> bool:
+        """Whether the changes should be applied to this state instead of loading another one: they are few compared
+        with the segment, or change no contents."""
+        changed = sum(kind in CONTENT for _, kind in log[1])
+        return not changed or (
+            self.segment is not None and self.tail + changed <= max(MOST_CHANGED, self.attributes.count)
         )
 
     @property
@@ -212,10 +229,10 @@ class Snapshot:
             )
             triggers = triggers.replaced(outdated.tolist(), _triggers(connection, put))
             moment = ReadPoint(database, sequence, CONTENT)
-            lexicon = lexicon.advanced(moment, connection, columns, outdated, put)
             tokens = tokens.advanced(moment, connection, columns, outdated, put)
             vectors = vectors.advanced(moment, connection, columns, tokens, outdated, put)
             folders = folders.advanced(moment, columns, outdated)
+            lexicon = lexicon.advanced(connection, columns, outdated, put)
         else:
             moment.lasts(sequence)
         # Changes of attributes alone leave chunks, words and vectors untouched.
@@ -244,6 +261,7 @@ class Snapshot:
             encoder=self.encoder,
             content=moment,
             edges=edges,
+            tail=self.tail + len(outdated),
             segment=self.segment,
         )
 

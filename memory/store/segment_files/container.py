@@ -1,4 +1,4 @@
-"""One file of named arrays, written in one pass, replaced atomically, and read through the page cache.
+"""Named arrays in one file or in memory, written in one pass. Files are replaced atomically and mapped.
 
     magic, 16 bytes | arrays, aligned | the table as JSON | length of the table, 8 bytes | SHA-256 of the table
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 from zlib import crc32
 
 import numpy as np
@@ -47,30 +47,14 @@ class TornError(Exception):
 
 
 class Writer:
-    """Writes a file under a temporary name, which begins with a dot, and renames it at the end.
+    """Writes arrays to a binary file, one after the other, and their table at the end. Raises OSError."""
 
-    A context manager: an exception, or leaving without `finish`, removes the file. Raises OSError.
-    """
-
-    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
         """`pause` is called between blocks; an exception from it aborts the writing."""
-        self._path = path
+        self._file = file
         self._pause = pause
-        self._waiting = 0
-        self._unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         self._entries: dict[str, dict[str, Any]] = {}
-        self._file = open(self._unfinished, "xb", opener=_for_the_owner)  # noqa: SIM115
-        self._file.write(MAGIC)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-        # after `finish` there is no file of this name any more
-        self._unfinished.unlink(missing_ok=True)
+        file.write(MAGIC)
 
     def add(self, name: str, array: Array) -> None:
         """Write an array."""
@@ -101,16 +85,51 @@ class Writer:
 
     def _write(self, part: memoryview) -> None:
         self._file.write(part)
-        self._waiting += len(part)
-        if self._waiting >= SYNCED:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._waiting = 0
         self._pause()
 
     def count(self, name: str) -> int:
         """The number of rows of an array already written. Raises KeyError for an unknown name."""
         return int(self._entries[name]["shape"][0])
+
+    def finish(self, about: Mapping[str, Any]) -> tuple[str, int]:
+        """Write the table. Returns its hexadecimal SHA-256 and the size of the file in bytes. `about` must be
+        JSON-serialisable."""
+        table = json.dumps({"about": dict(about), "arrays": self._entries}, separators=(",", ":")).encode()
+        digest = sha256(table)
+        self._file.write(table + len(table).to_bytes(8, "little") + digest.digest())
+        return digest.hexdigest(), self._file.tell()
+
+
+class FileWriter(Writer):
+    """Writes a file under a temporary name, which begins with a dot, and renames it at the end.
+
+    A context manager: an exception, or leaving without `finish`, removes the file.
+    """
+
+    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
+        """`pause` is called between blocks; an exception from it aborts the writing."""
+        self._path = path
+        self._waiting = 0
+        self._unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        super().__init__(open(self._unfinished, "xb", opener=_for_the_owner), pause)  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        # after `finish` there is no file of this name any more
+        self._unfinished.unlink(missing_ok=True)
+
+    def _write(self, part: memoryview) -> None:
+        self._waiting += len(part)
+        super()._write(part)
+        if self._waiting >= SYNCED:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._waiting = 0
 
     def written(self, name: str) -> Array:
         """A non-empty array already written, mapped from the file. Raises KeyError for an unknown name."""
@@ -120,36 +139,28 @@ class Writer:
         return np.memmap(self._unfinished, np.dtype(entry["dtype"]), "r", entry["offset"], shape)
 
     def finish(self, about: Mapping[str, Any]) -> tuple[str, int]:
-        """Write the table and move the file to its final path. Returns the hexadecimal SHA-256 of the table and the
-        file size in bytes. `about` must be JSON-serialisable."""
-        table = json.dumps({"about": dict(about), "arrays": self._entries}, separators=(",", ":")).encode()
-        digest = sha256(table)
-        self._file.write(table + len(table).to_bytes(8, "little") + digest.digest())
+        """Write the table, as `Writer.finish`, and move the file to its final path."""
+        written = super().finish(about)
         self._file.flush()
         os.fsync(self._file.fileno())
         # Contents are on disk before the rename: a crash leaves the old file or a complete new one.
-        size = self._file.tell()
         if sys.platform != "win32":  # where a read-only file cannot be removed
             os.fchmod(self._file.fileno(), READ_ONLY)
         self._file.close()
         self._unfinished.replace(self._path)
-        return digest.hexdigest(), size
+        return written
 
 
 class Container:
-    """A file written by `Writer`. Its arrays are read-only views, valid as long as one of them is referenced."""
+    """What a `Writer` wrote. Its arrays are read-only views, valid as long as one of them is referenced."""
 
     __slots__ = ("_bytes", "_entries", "_mapping", "about", "bytes", "digest")
 
-    def __init__(self, path: Path) -> None:
-        """Open the file. Raises OSError, and `TornError` unless the checksum of its table is right.
+    def __init__(self, content: StableMapping | memoryview) -> None:
+        """Take the bytes, which never change. Raises `TornError` unless the checksum of their table is right.
 
         The contents of the arrays are only checked by `verify`, which reads all of them.
         """
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size < len(MAGIC) + _FOOT:
-                raise TornError("it is truncated")
-            content = stable(file, path)
         found = memoryview(content)
         size = len(found)
         if found[: len(MAGIC)] != MAGIC:
@@ -173,6 +184,14 @@ class Container:
         self._bytes = found
         self._mapping = content if isinstance(content, StableMapping) else None
         self._entries: Mapping[str, Any] = known["arrays"]
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a file. Raises OSError, and `TornError` unless the checksum of its table is right."""
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < len(MAGIC) + _FOOT:
+                raise TornError("it is truncated")
+            return cls(stable(file, path))
 
     def array(self, name: str) -> Array:
         """An array by name. Raises KeyError for an unknown name."""

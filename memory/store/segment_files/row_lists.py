@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +27,11 @@ class RowLists:
         # elements of a memoryview are plain ints, at a quarter of the cost of numpy scalars
         self._starts = starts.data if isinstance(starts, np.ndarray) else starts
 
-    @classmethod
-    def of_rows(cls, rows: Rows, counts: Counts) -> Self:
-        """The lists of these rows, ascending within each term; `counts` are the rows of each term."""
-        gaps, sizes = encode(rows, counts)
-        return cls(gaps, np.append(0, np.cumsum(sizes)))
-
     def of(self, term: int, count: int) -> Rows:
         """The rows of a term, of which there are `count`; a new array."""
         gaps = self._gaps[self._starts[term] : self._starts[term + 1]]
         rows: Rows = np.add.accumulate(gaps, dtype=np.int32)
         return rows if len(rows) == count else rows[gaps != ESCAPE]
-
-    def all(self, counts: Counts) -> Rows:
-        """The rows of all terms, one term after the other; `counts` are the rows of each term."""
-        sums = np.append(0, np.cumsum(self._gaps, dtype=np.int64))
-        # sums: before each gap; what was reached before a term's first gap does not count for its rows
-        before = np.repeat(sums[np.asarray(self._starts)[:-1]], counts)
-        rows: Rows = (sums[1:][self._gaps != ESCAPE] - before).astype(np.int32)
-        return rows
 
 
 def encode(rows: NDArray[np.integer[Any]], counts: Counts) -> tuple[Gaps, NDArray[np.int64]]:

@@ -154,7 +154,7 @@ def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool
         seen = look(path)
         if seen is None:
             return Finding("foreign", f"{path} is not a regular file")
-        segment = Container(path)
+        segment = Container.open(path)
         if segment.digest != trusted.digest:
             return Finding("foreign", f"{path} is not the file recorded in the store")
         if seen.bytes != trusted.bytes:

@@ -1,24 +1,32 @@
 """Writes everything that queries read of one state of a store into a segment, from SQLite and in bounded memory.
 
 Rows are read in blocks. Data to be sorted is sorted in runs that are spilled to a temporary file (`runs`); memory holds
-a few numbers per memory and passage.
+a few numbers per memory and passage, and the segment itself where no file can be written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import apsw
 
 from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
 from speckit_memory.memory.store.file.guarding.queries import value
-from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
 from speckit_memory.memory.store.segment_writing import columns_part, lists_part, trigger_part, vector_part, word_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.memory.store.tables import changes
+
+ROWS = 32
+"""Rows read between two pauses: a millisecond or two, which a search may have to wait."""
+
+Pause = Callable[[], None]
+OnParts = Callable[[int, int], None]
 
 
 class SegmentInfo(NamedTuple):
@@ -40,24 +48,26 @@ _PARTS = (
     word_part.write_passages,
 )
 """The writers of parts that are sorted, each with a spill file."""
+_TOTAL = len(_PARTS) + 2
+"""The sorted parts, the vectors, and the lists of vectors."""
 
 
 def build(
     connection: apsw.Connection,
     path: Path,
     vector_index: VectorIndexing = SHIPPED,
-    pause: Callable[[], None] = lambda: None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    pause: Pause = lambda: None,
+    progress: OnParts = lambda _done, _total: None,
 ) -> SegmentInfo:
-    """Write the state that the connection sees, in one read transaction, to a file, atomically.
+    """Write the state that the connection's open transaction sees to a file, atomically.
 
-    Joins an open transaction. Temporary files are unnamed and in the same folder.
+    Temporary files are unnamed and in the same folder.
 
     Args:
         connection: A connection to the store.
         path: The file to create.
         vector_index: Decides by the number of vectors whether they get an index.
-        pause: Called between blocks; an exception from it aborts the writing.
+        pause: Called between rows and blocks; an exception from it aborts the writing.
         progress: Receives the number of parts written and their total.
 
     Returns:
@@ -67,35 +77,63 @@ def build(
         OSError: The file system refuses.
         apsw.Error: SQLite fails.
     """
-    if connection.in_transaction:
-        return _built(connection, path, vector_index, pause, progress)
-    connection.execute("BEGIN")
-    try:
-        return _built(connection, path, vector_index, pause, progress)
-    finally:
-        connection.execute("ROLLBACK")
+    from tempfile import TemporaryFile
+
+    with FileWriter(path, pause) as writer, _pauses(connection, pause):
+        about = _write(connection, writer, lambda: TemporaryFile(dir=path.parent), pause, progress)  # noqa: SIM115
+        progress(_TOTAL - 1, _TOTAL)
+        lists_part.write(writer, path.parent, vector_index, pause)
+        digest, size = writer.finish(about)
+    progress(_TOTAL, _TOTAL)
+    return SegmentInfo(about["sequence"], digest, size)
 
 
-def _built(
+def build_in_memory(connection: apsw.Connection, pause: Pause) -> Container:
+    """The segment of the state that the connection's open transaction sees, in anonymous memory.
+
+    It has no index of vectors. `pause` is called between rows and blocks; an exception from it aborts the work.
+    """
+    content = BytesIO()
+    writer = Writer(content, pause)
+    with _pauses(connection, pause):
+        writer.finish(_write(connection, writer, BytesIO, pause))
+    return Container(content.getbuffer().toreadonly())
+
+
+def _write(
     connection: apsw.Connection,
-    path: Path,
-    vector_index: VectorIndexing,
-    pause: Callable[[], None],
-    progress: Callable[[int, int], None],
-) -> SegmentInfo:
+    writer: Writer,
+    new_file: Callable[[], BinaryIO],
+    pause: Pause,
+    progress: OnParts = lambda _done, _total: None,
+) -> dict[str, Any]:
+    """Write all parts but the lists of vectors; `new_file` opens a temporary file. Returns what the table says of the
+    source."""
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
-    with Writer(path, pause) as writer:
-        # the sorted parts, the vectors, and the lists of vectors
-        total = len(_PARTS) + 2
-        for done, write in enumerate(_PARTS):
-            progress(done, total)
-            with Spill(path.parent, pause) as spill:  # one spill file per part, to use little disk space
-                write(connection, writer, spill)
-        progress(total - 2, total)
-        model = vector_part.write(connection, writer)
-        progress(total - 1, total)
-        lists_part.write(writer, path.parent, vector_index, pause)
-        digest, size = writer.finish({"format": FORMAT, "sequence": sequence, "token": token, "model": model})
-    progress(total, total)
-    return SegmentInfo(sequence, digest, size)
+    for done, write in enumerate(_PARTS):
+        progress(done, _TOTAL)
+        with Spill(new_file(), pause) as spill:  # one spill file per part, to use little disk space
+            write(connection, writer, spill)
+    progress(_TOTAL - 2, _TOTAL)
+    model = vector_part.write(connection, writer)
+    return {"format": FORMAT, "sequence": sequence, "token": token, "model": model}
+
+
+@contextmanager
+def _pauses(connection: apsw.Connection, pause: Pause) -> Iterator[None]:
+    """Pause between the rows of every query of the connection, too, so that the writers of parts need not."""
+    read = 0
+
+    def row(_cursor: apsw.Cursor, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        nonlocal read
+        read += 1
+        if not read % ROWS:
+            pause()
+        return values
+
+    connection.row_trace = row
+    try:
+        yield
+    finally:
+        connection.row_trace = None

@@ -11,10 +11,10 @@ import numpy as np
 from speckit_memory.config.options.vector_indexing import VectorIndexing
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
-from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.container import FileWriter
 
 
-def write(writer: Writer, folder: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> None:
+def write(writer: FileWriter, folder: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> None:
     """Write lists of the vectors already written, if the setting asks for them and the library is installed.
 
     Args:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryFile
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +19,12 @@ class Stretch(NamedTuple):
 
 
 class Spill:
-    """An unnamed file in a folder. A context manager that closes it."""
+    """Arrays in a temporary file, which nothing else uses. A context manager that closes it."""
 
-    def __init__(self, folder: Path, pause: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
         """`pause` is called before each array is written or read: sorting and merging do little else."""
         self._pause = pause
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the context
+        self._file = file
         self._end = 0
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
         for place, runs in enumerate(fields.values()):
             runs.add(_tokens([row[place] for row in held]))
     for field, runs in fields.items():
-        _write_index(writer, f"{field}.memory", runs)
+        write_index(writer, f"{field}.memory", runs)
 
 
 def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
@@ -39,7 +39,7 @@ def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
     bodies = ((memory, tokens) for _, memory, _, tokens in loading.load_chunks(connection))
     for held in _aligned(_memories(connection), bodies):
         whole.add(_tokens([text for (text,) in held]))
-    _write_index(writer, "body.memory", whole)
+    write_index(writer, "body.memory", whole)
 
 
 def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
@@ -51,10 +51,11 @@ def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) ->
         tokens = loading.tokens_of(connection, memory)
         for _, ordinal in chunks:
             passages.add(_tokens(tokens[ordinal : ordinal + 1]))
-    _write_index(writer, "body.chunk", passages)
+    write_index(writer, "body.chunk", passages)
 
 
-def _write_index(writer: Writer, name: str, runs: Runs) -> None:
+def write_index(writer: Writer, name: str, runs: Runs) -> None:
+    """Write one index from its rows."""
     runs.write_terms(writer, name)
     writer.add(f"{name}.lengths", runs.sizes.astype(np.float32))
     runs.write_postings(writer, name)

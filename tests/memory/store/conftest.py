@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from storing.models import WordModels
+from storing.indexes import read_model
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.current import ReadModel
@@ -29,7 +29,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def model(database: Database) -> ReadModel:
     """The read model of that store."""
-    return ReadModel(database, WordModels())
+    return read_model(database)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from storing.by_hand import focus
+from storing.indexes import read_model
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine import Memory
@@ -258,7 +259,7 @@ class Store(OpenStore):
         models = QueryModels(
             self.database, self.models.now, self.analyser, relevance, self.vector_index, self.models.wanted()
         )
-        return ReadModel(self.database, models)
+        return read_model(self.database, models)
 
 
 class Project(Memory):

@@ -13,7 +13,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Chunk, Document
 from speckit_memory.memory.store.segment_files import shelf
-from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.container import FileWriter
 from speckit_memory.memory.store.segment_files.trusted_segment import last_change
 from speckit_memory.memory.store.writing import writer
 
@@ -28,7 +28,7 @@ def small_build(connection: apsw.Connection, path: Path) -> Built:
     """A segment of the ids and keys of a store alone."""
     found = rows(connection, "SELECT id, key FROM memories ORDER BY id")
     text = "\n".join(key for _, key in found).encode()
-    with Writer(path) as file:
+    with FileWriter(path) as file:
         file.add("ids", np.array([number for number, _ in found], np.int64))
         file.add("keys", np.frombuffer(text, np.uint8))
         file.add("zeros", np.zeros(1000, np.float32))

@@ -14,9 +14,6 @@ from speckit_memory.memory.store.read_model.state.terms import Terms, TermsInMem
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.term_table import TermTable
 
-ADDITIONS = 1000
-"""Values that may be added since the last build before unused values are dropped."""
-
 NONE = -1
 """The number of the empty value of an unknown id."""
 _FEW = 4096
@@ -87,14 +84,14 @@ class Labels:
         codes = self._codes.copy()
         added = self._added.copy()
         codes[places] = self._numbered(values, added)
-        return Labels(self._terms, codes, added)._compacted()
+        return Labels(self._terms, codes, added)
 
     def spliced(self, drop: Places, at: Places, values: Sequence[str]) -> Labels:
         """A copy without the places in `drop`, then with these values inserted before the places `at`."""
         kept = np.delete(self._codes, drop) if len(drop) else self._codes
         added = self._added.copy()
         numbers = self._numbered(values, added)
-        return Labels(self._terms, np.insert(kept, at, numbers) if len(at) else kept, added)._compacted()
+        return Labels(self._terms, np.insert(kept, at, numbers) if len(at) else kept, added)
 
     def _number(self, value: str) -> int | None:
         found = self._added.get(value)
@@ -111,12 +108,6 @@ class Labels:
                 number = added[value] = len(self._terms) + len(added)
             numbers.append(number)
         return np.array(numbers, np.int32)
-
-    def _compacted(self) -> Labels:
-        # Rebuilding renumbers the values in use, and drops the others.
-        if len(self._added) <= len(self._terms) + ADDITIONS:
-            return self
-        return Labels.of(self.at(np.arange(len(self._codes) - 1)).tolist())
 
     def _name(self, number: int) -> str:
         if number == NONE:

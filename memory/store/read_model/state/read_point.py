@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import apsw
+import numpy as np
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind
+from speckit_memory.pipeline.ports import Ids
 
 CONTENT: frozenset[Kind] = frozenset({"put", "delete"})
 """Changes of the contents of memories."""
@@ -36,11 +38,12 @@ class ReadPoint:
     not changed since.
     """
 
-    __slots__ = ("_database", "_kinds", "_sequence", "_until")
+    __slots__ = ("_database", "_kinds", "_until", "sequence")
 
     def __init__(self, database: Database, sequence: int, kinds: frozenset[Kind]) -> None:
         self._database = database
-        self._sequence = sequence
+        self.sequence = sequence
+        """The number of the last change of the state."""
         self._until = sequence
         self._kinds = kinds
 
@@ -57,9 +60,17 @@ class ReadPoint:
         """
         with committed_read(self._database) as connection:
             latest = changes.latest(connection)
-            if self._sequence <= latest <= self._until:  # nothing of these kinds changed up to `_until`
+            if self.sequence <= latest <= self._until:  # nothing of these kinds changed up to `_until`
                 yield connection, True
                 return
             # None if the log no longer reaches back: then nothing is known about the changes since.
-            log = changes.since(connection, self._until if latest > self._until else self._sequence)
+            log = changes.since(connection, self._until if latest > self._until else self.sequence)
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])
+
+    def outdated(self, connection: apsw.Connection, memories: Ids) -> Ids:
+        """The memories that changed between this state and the one that the connection sees; all of these where that is
+        not known any more."""
+        log = changes.since(connection, self.sequence)
+        if log is None:
+            return memories
+        return np.array([memory for memory, kind in log[1] if kind in self._kinds], np.int64)

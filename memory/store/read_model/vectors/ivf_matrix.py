@@ -74,8 +74,8 @@ class ListedMatrix:
         """Number of vectors."""
         return self._exact.count
 
-    def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix | ListedMatrix:
-        """A copy without the rows of these memories and with new rows; no lists when rows had to be renumbered.
+    def replaced(self, memories: Ids, chunks: Ids, parents: Ids, vectors: Vectors) -> ListedMatrix:
+        """A copy without the rows of these memories and with new rows.
 
         Args:
             memories: Ids of the memories whose rows are removed.
@@ -83,8 +83,7 @@ class ListedMatrix:
             parents: Memory id of each chunk.
             vectors: Unit rows, shape (n, dimensions).
         """
-        later = self._exact.replaced(memories, chunks, parents, vectors)
-        return ListedMatrix(later, self._lists) if later.size >= self._exact.size else later
+        return ListedMatrix(self._exact.replaced(memories, chunks, parents, vectors), self._lists)
 
     def vectors(self, ids: Ids) -> Vectors:
         """See `VectorMatrix.vectors`."""

@@ -90,14 +90,9 @@ class VectorMatrix:
         """
         gone = np.isin(self._parents, memories)
         old_chunks, old_parents = np.where(gone, HOLE, self._chunks), np.where(gone, HOLE, self._parents)
-        all_chunks, all_parents = np.append(old_chunks, chunks), np.append(old_parents, parents)
-        kept = all_chunks != HOLE
-        room = self._room.extended(len(old_chunks), vectors)
-        # Compacted once more than a third of the rows are holes: memory stays bounded and copies stay rare.
-        if 3 * np.count_nonzero(kept) < 2 * len(kept):
-            return VectorMatrix(all_chunks[kept], all_parents[kept], room.take(np.flatnonzero(kept)))
         twin = VectorMatrix.__new__(VectorMatrix)
-        twin._take(room, all_chunks, all_parents)
+        room = self._room.extended(len(old_chunks), vectors)
+        twin._take(room, np.append(old_chunks, chunks), np.append(old_parents, parents))
         return twin
 
     @property
@@ -107,8 +102,7 @@ class VectorMatrix:
 
     @property
     def size(self) -> int:
-        """Number of rows, including removed ones. A matrix derived from another keeps its rows at their places, unless
-        it has fewer rows than the other: then it was compacted."""
+        """Number of rows, including removed ones. A matrix derived from another keeps its rows at their places."""
         return len(self._chunks)
 
     @property

@@ -1,4 +1,4 @@
-"""Answers about vectors that are not in memory: sqlite-vec selects rows, `VectorMatrix` computes with them.
+"""Answers about vectors without a segment: sqlite-vec selects rows, `VectorMatrix` computes with them.
 
 A matrix of the few relevant rows gives exactly the answer of the full matrix, bit for bit.
 """
@@ -8,16 +8,13 @@ from __future__ import annotations
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.vectors.matrix import DECIMALS, VectorMatrix, nothing
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables.vectors import vectors as table
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
-
-MOST_NEAREST = 200
-"""Above this limit, loading and searching the matrix is faster."""
 
 _SPARE = 50
 _SECOND_LOOK = 4
@@ -31,7 +28,7 @@ def dimensions(connection: apsw.Connection) -> int:
 
 def nearest(
     connection: apsw.Connection, columns: Columns, query: Vectors, limit: int, scope: Restriction, level: Level
-) -> tuple[Ids, Column, Ids] | None:
+) -> tuple[Ids, Column, Ids]:
     """The answer of `VectorMatrix.nearest`, computed from the file.
 
     Args:
@@ -41,9 +38,6 @@ def nearest(
         limit: Number of results; none for 0 or less.
         scope: The memories that are admitted.
         level: "memory" or "chunk".
-
-    Returns:
-        None when the rows around the limit are too close in similarity to decide between them.
     """
     query = np.asarray(query)
     size = dimensions(connection)
@@ -57,37 +51,34 @@ def nearest(
     # Fetch a margin: several of the nearest chunks may belong to one memory.
     count = 2 * limit + _SPARE
     for wanted in (count, _SECOND_LOOK * count):
+        if wanted > table.LARGEST_SEARCH:
+            break
         chosen, rough = table.nearest_exact(connection, direction, wanted, admitted)
-        answer = _matrix(connection, columns, chosen).nearest(query, limit, scope, level)
+        answer = _matrix(columns, *loading.load_vectors_of_chunks(connection, chosen)).nearest(
+            query, limit, scope, level
+        )
         if len(chosen) < wanted:
             return answer
         # Rows that were not selected are no nearer than the last selected one, within sqlite-vec's error.
         if len(answer[0]) == limit and answer[1][-1] > rough[-1] + _error(size):
             return answer
-    return None
+    # Many results, or rows around the limit that are too close in similarity to decide between them.
+    return _matrix(columns, *loading.load_vectors(connection)).nearest(query, limit, scope, level)
 
 
-def chunks_behind(columns: Columns, ids: Ids) -> Ids:
-    """The chunks whose vectors `vectors` reads for these ids, ascending; may include unknown ids."""
+def vectors(connection: apsw.Connection, columns: Columns, ids: Ids) -> Vectors:
+    """The answer of `VectorMatrix.vectors`."""
     ids = np.asarray(ids, np.int64)
-    return distinct(np.append(ids, columns.chunks_of(ids)))
+    # may include unknown ids
+    chunks = distinct(np.append(ids, columns.chunks_of(ids)))
+    return _matrix(columns, *loading.load_vectors_of_chunks(connection, chunks)).vectors(ids)
 
 
-def vectors(connection: apsw.Connection, columns: Columns, ids: Ids, chunks: Ids) -> Vectors:
-    """The answer of `VectorMatrix.vectors`.
-
-    Args:
-        connection: An open transaction.
-        columns: The memories and chunks of the state.
-        ids: Memories or chunks.
-        chunks: The result of `chunks_behind` for these ids.
-    """
-    return _matrix(connection, columns, chunks).vectors(ids)
-
-
-def _matrix(connection: apsw.Connection, columns: Columns, chunks: Ids) -> VectorMatrix:
-    found, rows = loading.load_vectors_of_chunks(connection, chunks)
-    return VectorMatrix(found, columns.parents(found), rows)
+def _matrix(columns: Columns, chunks: Ids, vectors: Vectors) -> VectorMatrix:
+    """The matrix of these chunks, without those that the state does not know: the connection may see another one."""
+    parents = columns.parents(chunks)
+    known = parents != UNKNOWN
+    return VectorMatrix(chunks[known], parents[known], vectors[known])
 
 
 def _error(size: int) -> float:

@@ -41,16 +41,9 @@ class TokenTable:
         """
         kept = ~np.isin(self._chunks, gone)
         old = self._gathered(self._starts[~kept], self._lengths[~kept])
-        # Compact once less than two thirds of the flat array is in use.
-        if 3 * (self._lengths[kept].sum() + len(tokens)) < 2 * (self._used + len(tokens)):
-            flat = self._gathered(self._starts[kept], self._lengths[kept])
-            all_lengths = np.append(self._lengths[kept], lengths)
-            room, used = GrowableArray(np.append(flat, tokens)), len(flat) + len(tokens)
-            all_starts = np.cumsum(all_lengths) - all_lengths
-        else:
-            room, used = self._room.extended(self._used, tokens), self._used + len(tokens)
-            all_lengths = np.append(self._lengths[kept], lengths)
-            all_starts = np.append(self._starts[kept], self._used + np.cumsum(lengths) - lengths)
+        room, used = self._room.extended(self._used, tokens), self._used + len(tokens)
+        all_lengths = np.append(self._lengths[kept], lengths)
+        all_starts = np.append(self._starts[kept], self._used + np.cumsum(lengths) - lengths)
         all_chunks = np.append(self._chunks[kept], chunks)
         # chunks, starts, lengths: (n,), by chunk id; the tokens of chunk i are flat[starts[i] : starts[i] + lengths[i]]
         order = np.argsort(all_chunks, kind="stable")

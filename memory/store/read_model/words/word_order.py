@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.segment_files.row_lists import smallest_type
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Postings
 
@@ -39,22 +38,6 @@ class WordOrder:
         self._starts = starts
         self._first = first
 
-    @classmethod
-    def of_tokens(cls, codes: Integers, sizes: NDArray[np.int64], terms: int) -> Self:
-        """The order of the terms of all rows, in text order.
-
-        Args:
-            codes: The term number of each token.
-            sizes: The number of tokens of each row.
-            terms: The number of terms.
-        """
-        first = np.cumsum(sizes) - sizes
-        # Stable: the positions of each term ascend.
-        order = np.argsort(codes, kind="stable")
-        places = (order - np.repeat(first, sizes)[order]).astype(smallest_type(int(sizes.max(initial=0))))
-        starts = np.append(0, np.cumsum(np.bincount(codes, minlength=terms)))
-        return cls(places, starts, first + np.arange(len(sizes)))
-
     def adjacent(self, before: tuple[int, Postings], after: tuple[int, Postings]) -> Rows:
         """Rows in which the second term directly follows the first, ascending; each with its number and postings."""
         left, right = self._of(*before), self._of(*after)
@@ -65,18 +48,6 @@ class WordOrder:
         # The row of a place is the last one that begins at or before it.
         rows = self._first.searchsorted(places, side="right") - 1
         return distinct(rows).astype(np.int32)
-
-    def texts(self, codes: Integers, every: Postings) -> tuple[Integers, Rows]:
-        """The term of each token and its row, in text order.
-
-        Args:
-            codes: The term number of each posting.
-            every: All postings, by term, then by row.
-        """
-        times = every.frequency.astype(np.int64)
-        rows = np.repeat(every.rows, times)
-        order = np.argsort(self._first[rows] + self._places)
-        return np.repeat(codes, times)[order], rows[order]
 
     def _of(self, code: int, postings: Postings) -> Places:
         """The places of a term, ascending."""

@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from storing.answers import NOW
-from storing.indexes import index_in_memory
-from storing.models import WORDS, WordModels
+from storing.indexes import read_model
+from storing.models import WORDS
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.words.lexicon import MOST_BAGS
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.writing import writer
@@ -29,7 +28,7 @@ def put(database: Database, *documents: Document) -> list[int]:
 
 
 def test_bags_of_a_setting_are_laid_out_once_while_the_words_stay_the_same(database: Database, document: Make) -> None:
-    model = ReadModel(database, WordModels())
+    model = read_model(database)
     [memory, _] = put(database, document("a", "alpha"), document("b", "beta"))
     first = model.current().lexicon.bags(WEIGHTS, 1.2, 0.75)
     assert model.current().lexicon.bags((10, 5, 2, 1), 1.2, 0.75, "memory") is first
@@ -48,21 +47,9 @@ def test_bags_of_a_setting_are_laid_out_once_while_the_words_stay_the_same(datab
     assert first.scores(TERMS).tolist() == known
 
 
-def test_bags_over_words_of_a_later_state_are_not_kept(database: Database, document: Make) -> None:
-    put(database, document("a", "alpha"))
-    lexicon = ReadModel(database, WordModels()).current().lexicon
-    lexicon.index("body")
-    put(database, document("a", "alpha beta", title_tokens=("gamma",)))
-
-    late = lexicon.bags(WEIGHTS, 1.2, 0.75)
-
-    assert late.scores({"gamma": 1.0}).tolist() > [0.0]
-    assert lexicon.bags(WEIGHTS, 1.2, 0.75) is not late
-
-
 def test_the_settings_last_asked_for_are_kept(database: Database, document: Make) -> None:
     put(database, document("a", "alpha"))
-    lexicon = ReadModel(database, WordModels()).current().lexicon
+    lexicon = read_model(database).current().lexicon
     everyday = lexicon.bags(WEIGHTS, 1.2, 0.75)
     second = lexicon.bags(WEIGHTS, 1.2, 0.5)
     for number in range(MOST_BAGS - 1):
@@ -76,9 +63,7 @@ def test_the_settings_last_asked_for_are_kept(database: Database, document: Make
 def test_threads_share_bags_that_are_laid_out_in_a_race(database: Database, document: Make) -> None:
     put(database, *(document(f"m{number}", f"alpha {WORDS[number % 4]}") for number in range(8)))
     for _ in range(20):
-        lexicon = ReadModel(database, WordModels()).current().lexicon
-        for field in ("title", "triggers", "path", "body"):
-            lexicon.index(field)
+        lexicon = read_model(database).current().lexicon
         with ThreadPoolExecutor(4) as pool:
             asked = [pool.submit(lexicon.bags, WEIGHTS, 1.2, 0.75) for _ in range(4)]
             found = [each.result() for each in asked]
@@ -87,9 +72,9 @@ def test_threads_share_bags_that_are_laid_out_in_a_race(database: Database, docu
 
 @pytest.mark.parametrize("level", ["memory", "chunk"])
 def test_holes_score_nothing_and_belong_to_nobody(database: Database, document: Make, level: str) -> None:
-    model = ReadModel(database, WordModels())
+    model = read_model(database)
     ids = put(database, *(document(f"m{number}", "alpha", "beta", folder="f") for number in range(4)))
-    index_in_memory(model.current())  # what the file answers has no holes
+    model.load()  # what the file answers has no holes
     with database.write() as txn:
         writer.delete_memories(txn, ids[1:2])
 
@@ -107,7 +92,7 @@ def test_holes_score_nothing_and_belong_to_nobody(database: Database, document: 
 @pytest.mark.parametrize("level", ["memory", "chunk"])
 def test_what_is_told_of_a_few_rows_is_what_is_told_of_all(database: Database, document: Make, level: Level) -> None:
     put(database, *(document(f"m{number}", "alpha", "beta", folder="f") for number in range(6)), document("alone", "x"))
-    bags = ReadModel(database, WordModels()).current().lexicon.bags(WEIGHTS, 1.2, 0.75, level)
+    bags = read_model(database).current().lexicon.bags(WEIGHTS, 1.2, 0.75, level)
     rows = np.array([3, 0, len(bags.ids) - 1, 3])
     assert bags.height == len(bags.ids)
     assert bags.ids_of(rows).tolist() == bags.ids[rows].tolist()

@@ -1,4 +1,4 @@
-"""What the file tells of words is what an index in memory tells, to the last bit."""
+"""What the file tells of words is what a segment tells, to the last bit."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from storing.indexes import index_in_memory
-from storing.models import WordModels
+from storing.indexes import read_model
 from tiers import examples
 
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.words import fts_index, lexicon, stored_tokens
+from speckit_memory.memory.store.read_model.words import fts_index
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.records import Chunk, Document
+from speckit_memory.memory.store.segment_writing.building import build_in_memory
 from speckit_memory.memory.store.tables.words import fulltext, token_counts
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.arithmetic.bags import Part
@@ -64,11 +63,6 @@ def perform(database: Database, number: int, said: Any) -> None:
         writer.put_document(txn, Document(key, "title", "body", "hash", chunks=chunks, **tokens), None, NOW, None)
 
 
-def built(snapshot: Snapshot, database: Database, part: Part) -> PostingsIndex:
-    entries = stored_tokens.entries(database.reader(), part, None, snapshot.attributes)
-    return PostingsIndex(entries, ordered=part in ORDERED)
-
-
 def bits(index: PostingsIndex | FileIndex, part: Part, words: tuple[str, ...], ids: Any) -> list[Any]:
     """Everything that an index tells, as types and bytes."""
     arrays: list[Any] = [index.ids, index.lengths, index.rows_of(ids)]
@@ -94,21 +88,22 @@ def test_the_file_tells_of_words_what_an_index_does(
     with new_database() as database:
         for number, said in data.draw(steps(words)):
             perform(database, number, said)
-        model = ReadModel(database, WordModels())
+        model = read_model(database)
         asked = (*words[:4], *data.draw(st.lists(st.sampled_from(words), max_size=5)), *NOWHERE)
         with model.reading() as snapshot:
             ids = np.append(snapshot.attributes.chunks, [0, 10**6, -1])
+            segment = build_in_memory(database.reader(), lambda: None)
             for part in PARTS:
                 index = snapshot.lexicon.index(*part)
                 assert isinstance(index, FileIndex) or words is WILD
-                assert bits(index, part, asked, ids) == bits(built(snapshot, database, part), part, asked, ids)
-            terms = frozenset[str]().union(*(built(snapshot, database, (field, "memory")).terms() for field in FIELDS))
+                assert bits(index, part, asked, ids) == bits(PostingsIndex(segment, *part), part, asked, ids)
+            terms = frozenset[str]().union(*(PostingsIndex(segment, field, "memory").terms() for field in FIELDS))
             assert snapshot.lexicon.words() == terms
 
 
 @settings(max_examples=examples(0.14))
 @given(changes=steps(TAME))
-def test_an_index_takes_over_with_the_same_rows_and_the_same_scores(
+def test_a_segment_in_memory_takes_over_with_the_same_rows_and_the_same_scores(
     changes: Any, new_database: Callable[[], Database]
 ) -> None:
     def scores(snapshot: Snapshot) -> list[bytes]:
@@ -119,20 +114,35 @@ def test_an_index_takes_over_with_the_same_rows_and_the_same_scores(
         return [column.tobytes() for column in told]
 
     with new_database() as database:
-        model = ReadModel(database, WordModels())
+        model = read_model(database)
         for number, said in changes:
             perform(database, number, said)
-        with model.reading() as snapshot:
-            from_file, known = scores(snapshot), [snapshot.lexicon.index(*part) for part in PARTS]
-            rows = [index.ids.tobytes() for index in known]
-            bags = snapshot.lexicon.bags((1.0, 1.0, 1.0, 1.0), 1.2, 0.75)
-            index_in_memory(snapshot)
-            assert scores(snapshot) == from_file
-            assert [snapshot.lexicon.index(*part).ids.tobytes() for part in PARTS] == rows
-            assert all(isinstance(snapshot.lexicon.index(*part), PostingsIndex) for part in PARTS)
-            later = snapshot.lexicon.bags((1.0, 1.0, 1.0, 1.0), 1.2, 0.75)
-            assert later is not bags
-            assert later.scores({"beta": 1.0}).tobytes() == bags.scores({"beta": 1.0}).tobytes()
+        before = model.current()
+        assert before.from_file
+        model.load()
+        after = model.current()
+        assert not after.from_file
+        assert after.sequence == before.sequence
+        assert scores(after) == scores(before)
+        for part in PARTS:
+            assert np.array_equal(after.lexicon.index(*part).ids, before.lexicon.index(*part).ids)
+
+
+def test_in_another_state_of_the_file_words_of_changed_memories_stand_nowhere(
+    new_database: Callable[[], Database],
+) -> None:
+    with new_database() as database:
+        for number in (1, 2, 4):
+            perform(database, number, (["alpha"], [], [], [["alpha", "beta"], ["beta"]]))
+        old = read_model(database).current()
+        whole, passages = old.lexicon.index("body"), old.lexicon.index("body", "chunk")
+        perform(database, 1, (["beta"], [], [], [["beta", "beta", "alpha"], ["beta"] * 9]))
+        perform(database, 2, None)
+        perform(database, 3, ([], [], [], [["beta"]]))
+        postings = whole.postings("beta")
+        assert [postings.rows.tolist(), postings.frequency.tolist()] == [[2], [2.0]]
+        assert (whole.holders("alpha"), old.lexicon.index("title").holders("alpha")) == (1, 1)
+        assert passages.adjacent("alpha", "beta").tolist() == [4]
 
 
 def test_what_the_full_text_table_would_write_otherwise_is_noted(new_database: Callable[[], Database]) -> None:
@@ -158,22 +168,6 @@ def test_the_analyser_makes_no_word_that_the_full_text_table_writes_otherwise(te
     assert all("\u13a0" <= sign <= "\u13ff" for token in folded for sign in token) or not folded
 
 
-def test_a_search_of_another_state_is_told_what_that_one_says(new_database: Callable[[], Database]) -> None:
-    with new_database() as database:
-        perform(database, 1, (["alpha"], [], [], [["alpha", "beta"], ["beta"]]))
-        perform(database, 2, ([], [], [], [["alpha"]]))
-        old = ReadModel(database, WordModels()).current()
-        whole, passages = old.lexicon.index("body"), old.lexicon.index("body", "chunk")
-        assert isinstance(whole, FileIndex)
-        perform(database, 1, (["beta"], [], [], [["beta", "beta", "alpha"]]))
-        perform(database, 2, None)
-        perform(database, 3, ([], [], [], [["beta"]]))
-        postings = whole.postings("beta")
-        assert [postings.rows.tolist(), postings.frequency.tolist()] == [[0], [2.0]]
-        assert (whole.holders("alpha"), old.lexicon.index("title").holders("alpha")) == (1, 0)
-        assert passages.adjacent("beta", "alpha").tolist() == []  # the passage has another id now
-
-
 def test_words_are_read_once_and_given_up_when_there_are_too_many(
     new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +182,7 @@ def test_words_are_read_once_and_given_up_when_there_are_too_many(
     monkeypatch.setattr(fts_index, "MOST_KEPT", 12)
     with new_database() as database:
         perform(database, 1, (["alpha"], [], [], [["alpha", "beta", "beta"], ["gamma", "beta", "beta"]]))
-        with ReadModel(database, WordModels()).reading() as snapshot:
+        with read_model(database).reading() as snapshot:
             for part in PARTS:
                 snapshot.lexicon.index(*part).postings("alpha")  # 3 places, those in passages counted as well
             assert read == ["alpha"]
@@ -196,47 +190,3 @@ def test_words_are_read_once_and_given_up_when_there_are_too_many(
             for word in ("beta", "beta", "alpha", "nowhere", "nowhere", "gamma", "alpha"):  # 8 places, and 2
                 assert index.holders(word) == (word != "nowhere")
             assert read == ["alpha", "beta", "nowhere", "nowhere", "gamma", "alpha"]
-
-
-def test_who_asks_for_many_words_gets_indexes_beside_the_searches(
-    new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lexicon, "LEAST_READ", 6)
-    with new_database() as database:
-        for number in range(3):
-            perform(database, number, (["alpha"], [], [], [["beta"], ["gamma"]]))
-        model = ReadModel(database, WordModels())
-        words = model.current().lexicon
-        words.index("body").postings("alpha"), words.index("title").postings("beta")
-        words._beside.wait()
-        assert words.from_file  # 6 places
-        perform(database, 9, (["delta"], [], [], []))
-        later = model.current().lexicon
-        later.index("body").postings("delta")  # one more: what was read of the state before counts
-        later._beside.wait()
-        assert not later.from_file
-        assert isinstance(later.index("body"), PostingsIndex)
-        perform(database, 9, (["delta"], [], [], [["delta"]]))
-        assert not model.current().lexicon.from_file
-
-
-def test_indexes_of_a_state_that_is_gone_are_not_built(new_database: Callable[[], Database]) -> None:
-    with new_database() as database:
-        perform(database, 1, (["alpha"], [], [], []))
-        words = ReadModel(database, WordModels()).current().lexicon
-        perform(database, 2, (["alpha"], [], [], []))
-        words._beside.start(words._build)
-        words._beside.wait()
-        assert words.from_file
-
-
-def test_a_store_is_closed_while_indexes_are_built(
-    new_database: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with new_database() as database:
-        perform(database, 1, (["alpha"], [], [], []))
-        words = ReadModel(database, WordModels()).current().lexicon
-        database.close()
-        words._beside.start(words._build)
-        words._beside.wait()
-        assert words.from_file

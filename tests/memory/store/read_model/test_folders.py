@@ -130,6 +130,7 @@ def test_only_folders_whose_members_changed_are_described_again(
 ) -> None:
     members = [f"{folder}/{number}" for folder in "abc" for number in (1, 2)]
     put(database, *(document(key, folder=key[0]) for key in members))
+    model.load()
     old = model.current().folders
     before = {found.folder: found for found in old.described()}
     put(database, document("b/1", folder="d", title="Moved"), document("c/3", folder="c"))

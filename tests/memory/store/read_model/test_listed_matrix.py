@@ -179,18 +179,6 @@ def test_changed_and_removed_memories_are_answered_as_they_are_now(
         assert same(listed.nearest(question, 9, EVERY, "memory"), exact.nearest(question, 9, EVERY, "memory"))
 
 
-def test_a_state_whose_rows_were_numbered_anew_has_no_lists(exact: VectorMatrix, listed: ListedMatrix) -> None:
-    nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, WIDTH), np.float32)
-    few = np.arange(PARENTS[-1] - 100, dtype=np.int64)
-    assert isinstance(listed.replaced(few[:50], *nothing), ListedMatrix)
-    later = listed.replaced(few, *nothing)
-    assert isinstance(later, VectorMatrix)
-    assert same(
-        later.nearest(QUESTIONS[0], 5, EVERY, "chunk"),
-        exact.replaced(few, *nothing).nearest(QUESTIONS[0], 5, EVERY, "chunk"),
-    )
-
-
 def test_where_the_lists_run_dry_all_rows_are_compared(
     exact: VectorMatrix, stored: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:

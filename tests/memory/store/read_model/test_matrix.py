@@ -127,7 +127,7 @@ def test_a_matrix_keeps_its_answer_while_two_successors_grow_from_it() -> None:
     np.testing.assert_array_equal(right.vectors(np.array([5000, 6000])), [np.zeros(SIZE), rows[2]])
 
 
-def test_a_matrix_of_mostly_removed_rows_shrinks_and_answers_the_same() -> None:
+def test_a_matrix_of_mostly_removed_rows_answers_as_one_of_the_others() -> None:
     chunks, parents, rows = random_collection(2)
     removed = np.unique(parents)[5:]
     small = VectorMatrix(chunks, parents, rows).replaced(removed, chunks[:0], parents[:0], rows[:0])

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from storing.answers import NOW, PARTS, WEIGHTS, answers
-from storing.models import WordModels
+from storing.indexes import read_model
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document, Relation
 from speckit_memory.memory.store.tables.graph import edges
@@ -105,10 +104,6 @@ def other_process(path: Path) -> Iterator[OtherProcess]:
             running.stdin.close()
     finally:
         running.kill()
-
-
-def read_model(database: Database) -> ReadModel:
-    return ReadModel(database, WordModels())
 
 
 @pytest.mark.requirement("M1.state")

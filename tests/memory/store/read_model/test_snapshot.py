@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storing.answers import NOW, PARTS, answers, postings
 from storing.by_hand import delete_edge, focus, list_edges
-from storing.indexes import index_in_memory
-from storing.models import WORDS, WordModels, token_sets
+from storing.indexes import read_model
+from storing.models import WORDS, token_sets
 from tiers import examples
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.identity import KEPT
-from speckit_memory.memory.store.read_model.current import MOST_CHANGES, ReadModel
+from speckit_memory.memory.store.read_model.current import MOST_CHANGES
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Document, Relation, Tier
@@ -34,10 +34,6 @@ from speckit_memory.pipeline.ports import Filter, Passage, Vectors
 Make = Callable[..., Document]
 Unit = Callable[..., Vectors]
 SIZE = 4
-
-
-def read_model(database: Database) -> ReadModel:
-    return ReadModel(database, WordModels())
 
 
 def put(database: Database, document: Document, rows: Vectors | None = None) -> int:
@@ -115,7 +111,7 @@ def test_a_snapshot_that_followed_the_changes_answers_like_a_new_one(
             if kind == "ask":
                 answers(model.current())
             elif kind == "index":
-                index_in_memory(model.current())
+                model.load()
             else:
                 perform(database, kind, number, passages, look, document)
         assert answers(model.current()) == answers(read_model(database).current())
@@ -152,9 +148,8 @@ def test_an_unchanged_store_hands_out_the_same_snapshot(database: Database, docu
 def test_a_snapshot_stays_as_it_was_when_the_store_changes(database: Database, document: Make, unit: Unit) -> None:
     a = put(database, document("a", "alpha", "beta"), unit(1, 2))
     model = read_model(database)
+    model.load()
     old = model.current()
-    old.vectors.load()
-    index_in_memory(old)
     index, space = old.lexicon.index("body"), old.vectors.vectors(np.array([a]))
     put(database, document("a", "gamma"), unit(3))
     put(database, document("b", "alpha alpha"), unit(4))
@@ -181,7 +176,7 @@ def test_what_a_snapshot_reads_late_holds_no_id_that_it_does_not_know(
     ids = np.array([kept, gone])
     assert old.vectors.nearest(unit(1)[0], 9, scope, "chunk")[0].tolist() == [kept]
     assert [postings(old, *part)["alpha"] for part in PARTS[3:]] == [[(kept, 1.0, 1.0)], [(kept, 1.0, 1.0)]]
-    assert old.lexicon.index("body").lengths.tolist() == [1.0, 0.0]
+    assert old.lexicon.index("body").lengths.tolist() == [1.0, 1.0]
     assert old.fulltext.match(["alpha"], (1, 1, 1, 1), 9, scope)[0].tolist() == [kept]
     assert old.graph.neighbours(ids, 1, {}).ids.tolist() == []
     assert old.graph.degrees({})[0].tolist() == [kept]
@@ -265,8 +260,8 @@ def test_vectors_that_were_forgotten_are_gone_from_the_next_state(
     a = put(database, document("a", "alpha"), unit(1))
     b = put(database, document("b", "beta"), unit(2))
     model = read_model(database)
+    model.load()
     old = model.current()
-    old.vectors.load()
     assert old.vectors.dimensions == SIZE
     with database.write() as txn:
         vectors.forget_all(txn)
@@ -280,7 +275,7 @@ def test_the_model_cannot_be_asked_inside_an_open_transaction(database: Database
     snapshot = model.current()
     with database.write() as txn:
         writer.put_document(txn, document("a", "alpha"), None, NOW, None)
-        for ask in (model.current, lambda: snapshot.lexicon.index("body"), lambda: snapshot.vectors.dimensions):
+        for ask in (model.current, snapshot.lexicon.words, lambda: snapshot.vectors.dimensions):
             with pytest.raises(RuntimeError, match="inside a write transaction"):
                 ask()
     assert model.current().attributes.count == 1

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from answered import refused
+from storing.indexes import read_model
 from storing.models import WordModels, token_sets
 
 from speckit_memory.memory.store.file.connection import Database
@@ -83,7 +84,7 @@ def test_a_model_without_tokens_is_an_absence(database: Database) -> None:
         def tokens(self, text: str) -> Unavailable:  # type: ignore[override]
             return Unavailable("no tokens")
 
-    assert ReadModel(database, NoTokens()).current().tokens.of_text("alpha") == Unavailable("no tokens")
+    assert read_model(database, NoTokens()).current().tokens.of_text("alpha") == Unavailable("no tokens")
 
 
 def test_tokens_come_and_go_with_their_passage(

@@ -67,14 +67,6 @@ def test_two_states_after_the_same_one_do_not_disturb_each_other() -> None:
     assert content(two) == expected({1: first, 2: [3], 3: [8]})
 
 
-def test_tokens_of_gone_chunks_do_not_pile_up() -> None:
-    table = TokenTable(*columns({number: [number] for number in range(1, 31)}))
-    for turn in range(200):
-        table = table.replaced(np.array([5]), *columns({5: [turn % 40]}))
-    assert table._used < 100
-    assert table.of(np.array([5, 30]))[1].tolist() == [30]
-
-
 def test_large_vocabularies_keep_their_numbers() -> None:
     table = TokenTable(*columns({1: [70_000]}, np.uint32)).replaced(
         np.array([9]), *columns({2: [1, 70_000]}, np.uint32)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from storing.segments import overwrite
 
-from speckit_memory.memory.store.segment_files.container import ALIGNMENT, Container, TornError, Writer
+from speckit_memory.memory.store.segment_files.container import ALIGNMENT, Container, FileWriter, TornError
 
 
 def written(path: Path) -> tuple[str, int]:
-    with Writer(path) as writer:
+    with FileWriter(path) as writer:
         writer.add("empty", np.empty((0, 3), np.float32))
         writer.add("numbers", np.arange(5, dtype=np.int64))
         writer.stream("rows", np.float32, (np.full((n, 2), n) for n in (1, 2)), (2,))
@@ -19,7 +19,7 @@ def written(path: Path) -> tuple[str, int]:
 
 def test_what_was_written_is_read_where_it_lies(tmp_path: Path) -> None:
     digest, size = written(tmp_path / "a.seg")
-    file = Container(tmp_path / "a.seg")
+    file = Container.open(tmp_path / "a.seg")
     assert (file.digest, file.bytes, file.about["sequence"]) == (digest, size, 7)
     assert (file.array("numbers").tolist(), file.array("empty").shape) == ([0, 1, 2, 3, 4], (0, 3))
     assert file.array("rows").tolist() == [[1, 1], [2, 2], [2, 2]]
@@ -39,9 +39,9 @@ def test_the_file_is_for_its_owner_and_stands_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
-    with Writer(tmp_path / "a.seg") as writer:
+    with FileWriter(tmp_path / "a.seg") as writer:
         writer.add("numbers", np.arange(5))
-    with pytest.raises(ZeroDivisionError), Writer(tmp_path / "a.seg") as writer:
+    with pytest.raises(ZeroDivisionError), FileWriter(tmp_path / "a.seg") as writer:
         writer.stream("numbers", np.int64, (np.arange(1 // n) for n in (1, 0)))
     assert not list(tmp_path.iterdir())
 
@@ -50,12 +50,12 @@ def test_every_changed_byte_of_table_and_arrays_is_found(tmp_path: Path) -> None
     path = tmp_path / "a.seg"
     _, size = written(path)
     whole = path.read_bytes()
-    entry = Container(path).array("numbers")
+    entry = Container.open(path).array("numbers")
     at = whole.index(entry.tobytes())
     for place in (0, at, at + 39, size - 60, size - 41, size - 40, size - 33, size - 1):
         overwrite(path, whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         with pytest.raises(TornError):
-            Container(path).verify()
+            Container.open(path).verify()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 16, 40, 100, -1, -8])
@@ -64,4 +64,4 @@ def test_a_file_that_was_cut_short_is_found_at_once(kept: int, tmp_path: Path) -
     written(path)
     overwrite(path, path.read_bytes()[:kept])
     with pytest.raises(TornError):
-        Container(path)
+        Container.open(path)

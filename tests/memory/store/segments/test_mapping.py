@@ -13,7 +13,7 @@ import pytest
 
 from speckit_memory.memory.store.file import file_system
 from speckit_memory.memory.store.segment_files import mapping
-from speckit_memory.memory.store.segment_files.container import Container, TornError, Writer
+from speckit_memory.memory.store.segment_files.container import Container, FileWriter, TornError
 
 COUNT = 100_000
 """Numbers of the file: some hundred pages."""
@@ -25,7 +25,7 @@ needs_leases = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="lease
 def path(tmp_path: Path) -> Path:
     """A segment of numbers."""
     path = tmp_path / "a.seg"
-    with Writer(path) as writer:
+    with FileWriter(path) as writer:
         writer.add("numbers", np.arange(COUNT))
         writer.finish({"sequence": 1})
     return path
@@ -75,7 +75,7 @@ def test_whoever_writes_to_a_mapped_file_waits_until_its_readers_have_a_copy(
     path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapping, "POLL_SECONDS", 0.01)
-    container = Container(path)
+    container = Container.open(path)
     numbers = container.array("numbers")
 
     harmed(path, harm)
@@ -89,7 +89,7 @@ def test_whoever_writes_to_a_mapped_file_waits_until_its_readers_have_a_copy(
 @needs_leases
 def test_arrays_are_safe_without_the_object_that_they_came_from(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "POLL_SECONDS", 0.01)
-    numbers = Container(path).array("numbers")
+    numbers = Container.open(path).array("numbers")
 
     harmed(path, emptied)
 
@@ -100,7 +100,7 @@ def test_arrays_are_safe_without_the_object_that_they_came_from(path: Path, monk
 def test_the_copy_is_in_memory_where_the_disk_is_full(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    container = Container(path)
+    container = Container.open(path)
 
     harmed(path, emptied)
 
@@ -115,7 +115,7 @@ def test_without_room_for_a_copy_the_file_is_not_relied_on_any_more(
     monkeypatch.setattr(mapping, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     monkeypatch.setattr(os, "memfd_create", full)
-    container = Container(path)
+    container = Container.open(path)
 
     harmed(path, emptied)
 
@@ -129,7 +129,7 @@ def full(*_: Any, **__: Any) -> Any:
 @needs_leases
 def test_a_file_that_nobody_views_is_written_to_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping.StableMapping, "part", lambda self: pytest.fail("it was copied"))
-    assert Container(path).array("numbers")[1] == 1
+    assert Container.open(path).array("numbers")[1] == 1
 
     harmed(path, emptied)
 
@@ -140,7 +140,7 @@ def test_without_leases_a_small_file_is_read_into_memory(
     path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unleased(monkeypatch)
-    container = Container(path)
+    container = Container.open(path)
 
     harmed(path, harm)
 
@@ -156,7 +156,7 @@ def test_without_leases_a_change_of_a_large_file_is_noticed(
     path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unleased(monkeypatch, max_copied=0)
-    container, before = Container(path), path.stat()
+    container, before = Container.open(path), path.stat()
     assert container.unchanged()
 
     harmed(path, harm)
@@ -167,7 +167,7 @@ def test_without_leases_a_change_of_a_large_file_is_noticed(
 
 def test_a_file_that_was_removed_stays_what_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unleased(monkeypatch, max_copied=0)
-    container = Container(path)
+    container = Container.open(path)
 
     path.unlink()
 
@@ -184,9 +184,9 @@ def test_a_lease_means_nothing_where_other_machines_write(
     monkeypatch.setattr(file_system, "MOUNT_TABLE", table)
     monkeypatch.setattr(mapping, "_watcher", None)
 
-    container = Container(path)
+    container = Container.open(path)
     harmed(path, zeroed)
 
     container.verify()
     with pytest.raises(TornError):
-        Container(path)
+        Container.open(path)

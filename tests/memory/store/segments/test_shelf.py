@@ -87,7 +87,7 @@ def test_one_that_was_deleted_is_missing(store: Database) -> None:
 def places(store: Path) -> dict[str, int]:
     """A byte of each part of a segment: of its head, each array, the table and the foot."""
     path = segment_of(store)
-    content, segment = path.read_bytes(), Container(path)
+    content, segment = path.read_bytes(), Container.open(path)
     found = {name: content.index(segment.array(name).tobytes()) + 8 for name in ("ids", "keys", "zeros")}
     return found | {"head": 3, "table": content.rindex(b'"crc32"'), "foot": -1}
 
@@ -112,7 +112,7 @@ def test_what_the_disk_lost_is_found_by_the_check_and_not_used_from_then_on(stor
     flipped(path, places(store.path)["keys"])
     seen = stamp.look(path)
     assert seen is not None
-    shelf.note(path, seen, Container(path).digest)  # as if no program had written to it
+    shelf.note(path, seen, Container.open(path).digest)  # as if no program had written to it
     assert usable(store) is not None
 
     assert kinds(store) == ["torn"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from zlib import crc32
@@ -9,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from speckit_memory.memory.store.segment_files.container import Container, Writer
+from speckit_memory.memory.store.segment_files.container import Container, FileWriter
 from speckit_memory.memory.store.segment_files.term_table import MOST_ASKED, TermTable
 from speckit_memory.memory.store.segment_writing.runs import Runs
 from speckit_memory.memory.store.segment_writing.spill import Spill
@@ -18,12 +19,12 @@ pytestmark = pytest.mark.requirement("P10")
 
 
 def _table(folder: Path, terms: list[str]) -> TermTable:
-    with Spill(folder) as spill, Writer(folder / "a.seg") as writer:
+    with Spill(BytesIO()) as spill, FileWriter(folder / "a.seg") as writer:
         runs = Runs(spill)
         runs.add(terms)
         runs.write_terms(writer, "words")
         writer.finish({})
-    return TermTable(Container(folder / "a.seg"), "words")
+    return TermTable(Container.open(folder / "a.seg"), "words")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_what_was_asked_for_is_forgotten_at_last(tmp_path: Path) -> None:
 
 def test_the_arrays_are_read_where_they_lie(tmp_path: Path) -> None:
     _table(tmp_path, ["a", "b"])
-    held = Container(tmp_path / "a.seg")
+    held = Container.open(tmp_path / "a.seg")
     buckets = held.array("words.buckets")
     assert buckets[-1] == 2
     assert np.log2(len(buckets) - 1) % 1 == 0

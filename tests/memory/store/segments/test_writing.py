@@ -21,7 +21,7 @@ from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segment_files import shelf
-from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.container import FileWriter
 from speckit_memory.memory.store.segment_files.failures import GivenUpError
 from speckit_memory.memory.store.segment_files.trusted_segment import last_change
 from speckit_memory.memory.store.segment_writing import writing
@@ -374,7 +374,7 @@ def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
     def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
-        with Writer(path) as file:
+        with FileWriter(path) as file:
             file.add("many", np.ones(count))
             sequence = last_change(connection)[0]
             digest, size = file.finish({"sequence": sequence})

@@ -1,24 +1,20 @@
-"""What is answered from the file, before the vectors are in memory, is what the matrix answers, to the last bit."""
+"""What the file answers while there is no segment is what the matrix answers, to the last bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from storing.models import WordModels
+from storing.indexes import read_model
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.read_model.vectors import sqlite_vectors, vector_space
+from speckit_memory.memory.store.read_model.vectors import sqlite_vectors
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
-from speckit_memory.memory.store.read_model.vectors.vector_space import ROWS_OF_FILE, SEARCHES_OF_FILE
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.tables.vectors.vectors import LENGTH_ERROR
@@ -63,7 +59,7 @@ def fill(database: Database, document: Make, seed: int = 7) -> None:
 def store(tmp_path_factory: pytest.TempPathFactory, document: Make) -> Iterator[tuple[Database, Columns, VectorMatrix]]:
     with Database.open(tmp_path_factory.mktemp("unloaded") / "store.db") as database:
         fill(database, document)
-        columns = ReadModel(database, WordModels()).current().attributes
+        columns = read_model(database).current().attributes
         chunks, rows = loading.load_vectors(database.reader())
         yield database, columns, VectorMatrix(chunks, columns.parents(chunks), rows)
 
@@ -97,10 +93,16 @@ def test_the_file_answers_as_the_matrix_does(
 
     answer = sqlite_vectors.nearest(database.reader(), columns, query, limit, scope, level)
 
-    if answer is not None:
-        assert bits(answer) == bits(matrix.nearest(query, limit, scope, level))
-    # where everything ties, the file may not know; an ordinary question it must answer
-    assert answer is not None or kind != "random"
+    assert bits(answer) == bits(matrix.nearest(query, limit, scope, level))
+
+
+def test_more_results_than_sqlite_vec_can_choose_are_those_of_the_matrix(
+    store: tuple[Database, Columns, VectorMatrix],
+) -> None:
+    database, columns, matrix = store
+    query, scope = directions(RANDOM, 1)[0], columns.scope(Filter(), NOW)
+    answer = sqlite_vectors.nearest(database.reader(), columns, query, 2_100, scope, "chunk")
+    assert bits(answer) == bits(matrix.nearest(query, 2_100, scope, "chunk"))
 
 
 @pytest.mark.requirement("C1.cosine")
@@ -112,7 +114,7 @@ def test_vectors_from_the_file_are_those_of_the_matrix(
     known = np.concatenate([columns.ids, columns.chunks, [-1, 0, 10**7]])
     ids = np.random.default_rng(seed).choice(known, count)
 
-    found = sqlite_vectors.vectors(database.reader(), columns, ids, sqlite_vectors.chunks_behind(columns, ids))
+    found = sqlite_vectors.vectors(database.reader(), columns, ids)
 
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found.view(np.int32), matrix.vectors(ids).view(np.int32))
@@ -126,20 +128,22 @@ def test_a_length_that_is_not_quite_one_changes_no_order(database: Database, doc
     with database.write() as txn:
         for number, row in enumerate(rows):
             writer.put_document(txn, document(f"{number}", "a"), row[None], NOW, "m")
-    snapshot = ReadModel(database, WordModels()).current()
+    model = read_model(database)
+    snapshot = model.current()
     query, scope = np.array([1.0, 0.0], np.float32), snapshot.attributes.scope(Filter(), NOW)
 
     found = snapshot.vectors.nearest(query, 3, scope, "memory")
-    snapshot.vectors.load()
+    model.load()
 
-    assert bits(found) == bits(snapshot.vectors.nearest(query, 3, scope, "memory"))
+    assert not model.current().vectors.from_file
+    assert bits(found) == bits(model.current().vectors.nearest(query, 3, scope, "memory"))
     assert snapshot.attributes.label("key", found[0]).tolist() == ["199", "198", "197"]
 
 
 def test_without_vectors_or_direction_there_is_nothing_and_another_dimension_is_refused(
     database: Database, document: Make, unit: Callable[..., Vectors]
 ) -> None:
-    model = ReadModel(database, WordModels())
+    model = read_model(database)
     everything = model.current().attributes.scope(Filter(), NOW)
 
     def asked() -> tuple[int, list[int], tuple[int, ...]]:
@@ -148,17 +152,17 @@ def test_without_vectors_or_direction_there_is_nothing_and_another_dimension_is_
         return space.dimensions, ids, space.vectors(np.array([1, 2])).shape
 
     def loaded() -> tuple[int, list[int], tuple[int, ...]]:
-        model.current().vectors.load()
+        model.load()
         return asked()
 
     assert asked() == (0, [], (2, 0)) == loaded()
 
-    model = ReadModel(database, WordModels())
+    model = read_model(database)
     with database.write() as txn:
         writer.put_document(txn, document("zero", "a"), np.zeros((1, 4), np.float32), NOW, "m")
     assert asked() == (0, [], (2, 4)) == loaded()
 
-    model = ReadModel(database, WordModels())
+    model = read_model(database)
     with database.write() as txn:
         writer.put_document(txn, document("one", "a"), unit(1), NOW, "m")
     space = model.current().vectors
@@ -167,86 +171,3 @@ def test_without_vectors_or_direction_there_is_nothing_and_another_dimension_is_
     assert space.nearest(np.zeros(4, np.float32), 5, everything, "memory")[0].tolist() == []
     with pytest.raises(SpeckitError, match=r"E002 the query has the shape \(3,\), the store's vectors have \(4,\)"):
         space.nearest(np.ones(3, np.float32), 5, everything, "memory")
-
-
-@pytest.fixture
-def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of rows of each matrix that is kept in memory."""
-    sizes: list[int] = []
-
-    def build(chunks: Ids, parents: Ids, vectors: Vectors) -> VectorMatrix:
-        sizes.append(len(chunks))
-        return VectorMatrix(chunks, parents, vectors)
-
-    monkeypatch.setattr(vector_space, "VectorMatrix", build)
-    return sizes
-
-
-def test_the_third_search_loads_the_vectors_though_somebody_wrote_meanwhile(
-    database: Database, document: Make, unit: Callable[..., Vectors], built: list[int]
-) -> None:
-    model = ReadModel(database, WordModels())
-    for number in range(SEARCHES_OF_FILE + 2):
-        with database.write() as txn:
-            writer.put_document(txn, document(f"{number}", "a"), unit(number), NOW, "m")
-        snapshot = model.current()
-        scope = snapshot.attributes.scope(Filter(), NOW)
-        assert snapshot.vectors.nearest(unit(number)[0], 1, scope, "memory")[1].tolist() == [1.0]
-        assert snapshot.vectors.dimensions == 4
-        assert built == ([] if number < SEARCHES_OF_FILE else [SEARCHES_OF_FILE + 1])
-
-
-def test_whoever_wants_many_rows_or_has_the_time_gets_all_of_them_loaded(
-    database: Database, document: Make, unit: Callable[..., Vectors], built: list[int]
-) -> None:
-    with database.write() as txn:
-        writer.put_document(txn, document("one", "a"), unit(1), NOW, "m")
-    ids = np.array([1])
-
-    space = ReadModel(database, WordModels()).current().vectors
-    for _ in range(ROWS_OF_FILE):
-        assert space.vectors(ids).tolist() == unit(1).tolist()
-    assert built == []
-    assert space.vectors(ids).tolist() == unit(1).tolist()
-    assert built == [1]
-
-    snapshot = ReadModel(database, WordModels()).current()
-    everything = snapshot.attributes.scope(Filter(), NOW)
-    snapshot.vectors.nearest(unit(1)[0], sqlite_vectors.MOST_NEAREST, everything, "memory")
-    assert built == [1]
-    snapshot.vectors.nearest(unit(1)[0], sqlite_vectors.MOST_NEAREST + 1, everything, "memory")
-    assert built == [1, 1]
-
-    model = ReadModel(database, WordModels())
-    model.load_vectors()
-    assert built == [1, 1, 1]
-    model.current().vectors.nearest(unit(1)[0], 1, everything, "memory")
-    assert built == [1, 1, 1]
-
-
-def test_vectors_that_are_read_ahead_stay_whoever_writes_meanwhile(
-    tmp_path: Path, document: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A snapshot that is made of one without vectors has none either, though they are read into that one later."""
-    with Database.open(tmp_path / "memory.db") as database:
-        fill(database, document)
-        model = ReadModel(database, WordModels())
-        load, writes = vector_space.SnapshotVectors.load, [1, 2]
-
-        def interrupted(space: vector_space.SnapshotVectors) -> None:
-            while writes:
-                number = writes.pop()
-                with ThreadPoolExecutor(1) as other:
-                    other.submit(write, number).result()
-            load(space)
-
-        def write(number: int) -> None:
-            with database.write() as txn:
-                writer.put_document(txn, document(f"new {number}", "alpha"), directions(RANDOM, 1), NOW, "m")
-            model.current()
-
-        monkeypatch.setattr(vector_space.SnapshotVectors, "load", interrupted)
-        model.load_vectors()
-
-        assert not writes
-        assert model.current().vectors.loaded
