@@ -14,7 +14,7 @@ from side_by_side import CONTROL, VARIANT, observed, record
 
 from speckit_memory import Memory
 from speckit_memory.memory.store.evaluation.records import PipelineRecord
-from speckit_memory.server.page.svg import PALETTE
+from speckit_memory.server.reports.svg import PALETTE
 from tests.server.doors import call
 
 pytestmark = pytest.mark.usefixtures("processes")
