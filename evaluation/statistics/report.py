@@ -86,7 +86,7 @@ def warnings_of(warnings: Sequence[str]) -> list[str]:
     return [f"warning: {warning}" for warning in warnings]
 
 
-def in_line(asked: str) -> str:
-    """A query on one line, cut to `LONGEST_IN_LINE` characters: some queries are whole pages."""
+def in_line(asked: str, most: int = LONGEST_IN_LINE) -> str:
+    """A query on one line, cut to `most` characters: some queries are whole pages."""
     line = " ".join(asked.split())
-    return line if len(line) <= LONGEST_IN_LINE else f"{line[: LONGEST_IN_LINE - 1]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

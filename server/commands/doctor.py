@@ -71,8 +71,7 @@ def _report(checks: Sequence[HealthCheck]) -> Report:
     summary = fine if healthy else "something is wrong: see the lines marked fail"
     shown = ("name", "verdict", "detail", "hint")
     return Report(
-        f"{plural(len(checks), 'check')} of the memory",
-        verdict=summary,
+        f"{summary} ({plural(len(checks), 'check')})",
         outcome="pass" if healthy else "fail",
         facts=[
             ReportFact(one.name, one.detail, one.hint, one.verdict, one.verdict == "ok" and one.name != "repair")

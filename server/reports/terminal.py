@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.console.arguments.options import Common
 
 MOST_LINES = 40
-_LEAST_LINES = 4
+_LEAST_LINES = 5
 """Lines that a block keeps where it is cut."""
 SIGNS = {"better": "▲", "worse": "▼", "same": "=", "undecided": "?", "failed": "✕", "pass": "✓", "fail": "✕"}
 """A sign for each verdict, since colour alone is not accessible."""
@@ -22,7 +23,7 @@ _COLOURS = {
     "better": "green", "pass": "green", "ok": "green", "same": "cyan", "undecided": "yellow", "warn": "yellow",
     "worse": "red", "failed": "red", "fail": "red",
 }  # fmt: skip
-MORE = "-v shows every figure"
+MORE = "-v shows more"
 
 
 def show_report(report: Report, common: Common) -> None:
@@ -45,32 +46,47 @@ def show_reports(reports: Iterable[Report], common: Common) -> None:
 
 def report_lines(report: Report, *, full: bool) -> list[str]:
     """The lines of a report, wrapped to the terminal if there is one."""
-    blocks = [block for block in _blocks(report, full=full) if block]
+    blocks = [block for block in _blocks(report, full=full) if block.lines]
     if not full:
         _shorten(blocks, MOST_LINES - 1)
-    lines = [line for place, block in enumerate(blocks) for line in ([""] if place else []) + block]
+    shown = (block.lines for block in blocks if block.lines)
+    lines = [line for place, block in enumerate(shown) for line in (*([""] if place else []), *block)]
     if full or not (report.tables or report.facts or report.parts):
         return lines
     return [*lines[: MOST_LINES - 1], wrap_text(MORE, dim=True)]
 
 
-def _blocks(report: Report, *, full: bool) -> Iterator[list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines that stand together; of too many, those of tables are left out first."""
+
+    lines: list[str]
+    of_table: bool = False
+
+
+def _blocks(report: Report, *, full: bool) -> Iterator[_Block]:
     from speckit_memory.server.reports.details import tables_of
 
-    yield [*_text(report.title, bold=True), *_text(report.about, dim=True)]
-    yield _verdict(report)
-    yield _facts([fact for fact in report.facts if full or not fact.detail])
+    yield _Block([*_text(report.title, bold=True), *_text(report.about, dim=True)])
+    yield _Block(_verdict(report))
+    yield _Block(_facts([fact for fact in report.facts if full or not fact.detail]))
     for table in tables_of(report, full=full):
         rows = table_rows(table.rows, right=range(1, len(table.rows[0])), headed=True)
-        yield [*_text(table.title), *"\n".join(rows).split("\n")]
-    yield [line for note in report.notes for line in _text(note)]
-    for part in report.parts:
-        yield from _blocks(part, full=full) if full else [_brief(part)]
+        yield _Block([*_text(table.title), *"\n".join(rows).split("\n")], of_table=True)
+    if full:
+        for part in report.parts:
+            yield from _blocks(part, full=True)
+    else:
+        yield _Block([line for part in report.parts for line in _brief(part)])
+    yield _Block([line for note in report.notes for line in _text(note)])
 
 
 def _brief(part: Report) -> list[str]:
-    """A part of a report without its tables."""
-    return [*(_verdict(part) or _text(part.title)), *(line for note in part.notes for line in _text(note, "  "))]
+    """A part of a report in a few lines: its verdict, or the reasons where there are no facts, and its facts."""
+    first, *reasons = _verdict(replace(part, verdict=f"{part.title}: {part.verdict}"))
+    if not part.facts:
+        return [first, *reasons]
+    return [first, *_text(" · ".join(f"{fact.name} {fact.value}" for fact in part.facts), "  ", dim=True)]
 
 
 def _verdict(report: Report) -> list[str]:
@@ -85,12 +101,12 @@ def _verdict(report: Report) -> list[str]:
 
 
 def _facts(facts: Sequence[ReportFact]) -> list[str]:
-    judged = any(fact.outcome for fact in facts)
-    rows = [
-        (*([click.style(fact.outcome, fg=_COLOURS.get(fact.outcome))] if judged else []), fact.name, fact.value)
-        for fact in facts
-    ]
+    """Figures with their notes beside them, or results of checks with their notes below."""
+    if not any(fact.outcome for fact in facts):
+        lines = table_rows([(fact.name, fact.value, fact.note) for fact in facts])
+        return "\n".join(lines).split("\n") if facts else []
     lines = []
+    rows = [(click.style(fact.outcome, fg=_COLOURS[fact.outcome]), fact.name, fact.value) for fact in facts]
     for row, fact in zip(table_rows(rows), facts, strict=True):
         lines += row.split("\n")
         lines += wrap_text(fact.note, "        ", "      → ").split("\n") if fact.note else []
@@ -108,13 +124,26 @@ def _text(text: str, indent: str = "", **style: Any) -> list[str]:
     return lines
 
 
-def _shorten(blocks: list[list[str]], room: int) -> None:
-    """Cuts the longest blocks until all fit into `room` lines, with a blank line between two of them."""
-    over = sum(map(len, blocks)) + len(blocks) - 1 - room
-    for block in sorted(blocks, key=len, reverse=True):
-        kept = max(_LEAST_LINES, len(block) - over - 1)
-        if over <= 0 or kept >= len(block) - 1:
-            return
-        hidden = len(block) - kept
-        block[kept:] = [f"… {hidden} more lines"]
-        over -= hidden - 1
+def _shorten(blocks: Sequence[_Block], room: int) -> None:
+    """Cuts the longest tables until all fit into `room` lines with blanks between; else the last ones go, and then the
+    longest other blocks are cut."""
+    tables = [block for block in blocks if block.of_table]
+    others = [block for block in blocks if not block.of_table]
+    over = sum(len(block.lines) for block in blocks) + len(blocks) - 1 - room
+    over = _cut(tables, over)
+    for block in reversed(tables):
+        if over > 0:
+            over -= len(block.lines) + 1
+            block.lines.clear()
+    _cut(others, over)
+
+
+def _cut(blocks: Sequence[_Block], over: int) -> int:
+    """Cuts the longest blocks by `over` lines; returns how many could not be cut."""
+    for block in sorted(blocks, key=lambda one: len(one.lines), reverse=True):
+        kept = max(_LEAST_LINES, len(block.lines) - over - 1)
+        hidden = len(block.lines) - kept
+        if over > 0 and hidden > 1:
+            block.lines[kept:] = [f"… {hidden} more lines"]
+            over -= hidden - 1
+    return over

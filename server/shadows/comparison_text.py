@@ -11,7 +11,7 @@ from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment
 from speckit_memory.evaluation.experiments.sequential_estimates import course
-from speckit_memory.evaluation.statistics.report import CODE, Plot, ReportFact, Table, in_line
+from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.server.console.wording import figure, in_common, milliseconds, percent, period, plural
 from speckit_memory.server.shadows.headline import known_queries
@@ -38,6 +38,8 @@ READING = (
 """The meaning of the figures, as rows of a table."""
 SHOWN_ROWS = 10
 """Rows of an answer shown."""
+_IN_TABLE = 50
+"""Characters of a query in a table."""
 _LINES = 20
 """Lines of the pipelines' difference shown."""
 
@@ -166,10 +168,10 @@ def differing(report: ExperimentReport, control: str, variant: str, names: Mappi
     """
     if not report.differing:
         return
-    rows = [("query", "rank-biased overlap", "in common", "differ from")]
+    rows = [("query", "rank-biased overlap", "in common", "differs from")]
     for one in report.differing:
         shared = in_common(one.agreement)
-        rows.append((query_label(one.pair), figure(one.agreement.rbo), shared, one.pair.variant.parted_at))
+        rows.append((query_label(one.pair, _IN_TABLE), figure(one.agreement.rbo), shared, one.pair.variant.parted_at))
     yield Table(rows, "The queries that differ most, by rank-biased overlap, lowest first:")
     for place, one in enumerate(report.differing):
         answers = [("rank", control, variant), *_answers(one, names)]
@@ -191,7 +193,7 @@ def _name(memory: int | None, names: Mapping[int, str]) -> str:
     return "" if memory is None else names.get(memory, f"memory {memory}, gone since")
 
 
-def query_label(pair: RecordedPair) -> str:
+def query_label(pair: RecordedPair, most: int = LONGEST_IN_LINE) -> str:
     """The text of a query if it was kept, else its id."""
     text = str((pair.query.question or {}).get("text", ""))
-    return f"“{in_line(text)}”" if text else f"query {pair.query.id} (its text is not kept)"
+    return f"“{in_line(text, most)}”" if text else f"query {pair.query.id} (its text is not kept)"

@@ -154,7 +154,9 @@ class ShadowReport:
         notes = (
             [self.nothing] if self.nothing else ["`--experiment ID` shows the details of one, `--html FILE` of all."]
         )
-        return Report(self.sentence(), notes=notes, tables=[reading] if parts else (), parts=parts, data=data)
+        about = f"queries since {data['since']}" if parts else ""
+        tables = [reading] if parts else []
+        return Report(self.sentence(), about=about, notes=notes, tables=tables, parts=parts, data=data)
 
     def sentence(self) -> str:
         """The first line of every report: the verdict, or the verdicts counted over several variants."""
@@ -219,7 +221,8 @@ def of_one(store: Path, one: JudgedExperiment, *, made: float) -> ShadowReport:
     memories = _memories(store, _shown_ids([one]))
     report = replace(one.report, keys=memories)
     control, variant = names(report.control, report.variant, report.flag)
-    return ShadowReport(None, made, [ShadowComparison(replace(one, report=report), control, variant, (), ())], memories)
+    compared = ShadowComparison(replace(one, report=report), control, variant, (), (), [])
+    return ShadowReport(None, made, [compared], memories)
 
 
 def unknown(experiment: str, known: Iterable[str]) -> SpeckitError:

@@ -134,7 +134,7 @@ def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None
         "default    0.7000*  0.5000*     0.8123*  0.4000*     4.1      7.9*         0       -\n"
         "\n"
         "warning: 1 of 5,183 documents could not be indexed\n"
-        "-v shows every figure"
+        "-v shows more"
     )
 
 

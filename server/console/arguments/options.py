@@ -66,7 +66,7 @@ def shared_options(*wanted: Option) -> Callable[[Command], Command]:
                 pipeline=values.pop("pipeline", None),
                 overrides=values.pop("overrides", None) or {},
                 as_json=values.pop("as_json", False),
-                verbose=values.pop("verbose", False),
+                verbose="verbose" in wanted and values.pop("verbose"),
                 runs_pipeline=not {"pipeline", "set"}.isdisjoint(wanted),
             )
             return command(common, **values)
