@@ -71,8 +71,8 @@ BAD_CONFIGURATION = 2
 @click.option(
     "--shared",
     is_flag=True,
-    help="stdio: let one process answer for all clients of the store that were started with the same options; it begins "
-    "with the first and ends after the last.",
+    help="stdio: let one process answer for all clients of the store that are started with the same options; it "
+    "begins with the first and ends after the last.",
 )
 @shared_options("db", "pipeline", "set")
 def command(

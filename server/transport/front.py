@@ -14,15 +14,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, NoReturn
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.failures import CLOSED_PIPE, show
-from speckit_memory.server.jsonrpc.lines import LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
 from speckit_memory.server.transport.shared_socket import SharedSocket
 
 CHUNK = 1 << 16
@@ -31,10 +31,13 @@ LOOK_SECONDS = 2.0
 LOOK_AGAIN_MS = 100
 LAST_SECONDS = 3.0
 """How long the last answers may take once the client has closed its end."""
+START_SECONDS = 60.0
+"""How long a client that has closed its end waits for the process to start: it may have asked something before."""
 SHORT_SECONDS = 5.0
 MOST_SHORT = 5
 """Processes in a row that ended within so many seconds, or at their start, after which the front gives up."""
 INIT = 1
+STANDARD_ERROR = 2
 DECIDE = b"?"
 """The greeting of a client that has no tool profile yet; any other one sends the first letter of its profile."""
 INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
@@ -54,22 +57,27 @@ class PendingRequest:
 class Front:
     """The connection of a client. One thread takes its lines (`forward`), another brings it answers (`relay`)."""
 
-    def __init__(self, place: SharedSocket, source: int = 0, sink: int = 1) -> None:
-        """Connects. Raises E036 if no process can be had."""
+    def __init__(
+        self, place: SharedSocket, source: int, sink: int, exit_with: Callable[[int], NoReturn] = os._exit
+    ) -> None:
+        """Connects. `exit_with` ends this process with a status. Raises E036 if no process can be had."""
         self._place = place
         self._source = source
         self._sink = sink
+        self._exit_with = exit_with
         self._turn = Lock()
         """Held while lines are sent, so that none is lost when the connection changes."""
         self._writing = Lock()
         self._pending: dict[int | str, PendingRequest] = {}
         self._kept: dict[tuple[str, str], bytes] = {}
         """What opens the session again: the handshake, and subscriptions by URI."""
-        self._hidden: set[int | str] = set()
-        """Ids of requests of ours, whose answers the client does not see."""
+        self._hidden: dict[int | str, bytes] = {}
+        """Requests of ours by id, and what the client hears in place of the answer: that a resource may have changed
+        while nobody looked."""
         self._profile = DECIDE
         self._reading_tools: frozenset[str] | None = None
         """The tools that only read; None until the process has said so, which is before it reads any request."""
+        self._greeted = Event()
         self._is_ending = False
         self._short_lives = 0
         self._hung_up = select.poll()
@@ -81,7 +89,7 @@ class Front:
         self._connected_at = time.monotonic()
         self._reading_tools = None
         with suppress(OSError):  # `relay` notices
-            socket.send_fds(self._connection, [self._profile], [sys.stderr.fileno()])
+            socket.send_fds(self._connection, [self._profile], [STANDARD_ERROR])
 
     def forward(self, parent: int) -> NoReturn:
         """Passes the client's lines on until it closes its end or the process `parent` is no longer the parent."""
@@ -102,12 +110,13 @@ class Front:
         return os.read(self._source, CHUNK)
 
     def _end(self) -> NoReturn:
-        """Waits a little for the last answers; `relay` ends the process when the connection does."""
+        """Waits a little for the last answers; `relay` ends this process when the connection does."""
         self._is_ending = True
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
+        self._greeted.wait(START_SECONDS)
         time.sleep(LAST_SECONDS)
-        os._exit(0)
+        self._exit_with(0)
 
     def _forward(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
@@ -122,16 +131,18 @@ class Front:
         message = _parsed(line)
         method, request_id, params = message.get("method"), message.get("id"), message.get("params")
         params = params if isinstance(params, dict) else {}
+        uri = params.get("uri")
         if method in _KEPT:
             self._kept[method, ""] = line
-        elif method == "resources/subscribe":
-            self._kept[method, str(params.get("uri"))] = line
+        elif method == "resources/subscribe" and isinstance(uri, str):
+            self._kept[method, uri] = line
         elif method == "resources/unsubscribe":
-            self._kept.pop(("resources/subscribe", str(params.get("uri"))), None)
+            self._kept.pop(("resources/subscribe", str(uri)), None)
         elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
             self._pending.pop(params["requestId"], None)  # it gets no answer
-        if isinstance(method, str) and _is_id(request_id):
-            self._pending[request_id] = PendingRequest(line, str(params.get("name")) if method == "tools/call" else None)
+        if isinstance(method, str) and request_id is not None and _is_id(request_id):
+            tool = str(params.get("name")) if method == "tools/call" else None
+            self._pending[request_id] = PendingRequest(line, tool)
 
     def _send(self, line: bytes) -> None:
         """Sends a line; an error is left to `relay`. Ends if the client has gone while the process takes no more."""
@@ -153,10 +164,10 @@ class Front:
                 for line in self._lines():
                     self._take(line)
                 if self._is_ending:
-                    os._exit(0)
+                    self._exit_with(0)
                 self._reconnect()
         except SpeckitError as error:
-            os._exit(show(error, as_json=False))
+            self._exit_with(show(error, as_json=False))
 
     def _lines(self) -> Iterator[bytes]:
         """The whole lines of the process until it ends; the first one is for this front."""
@@ -173,7 +184,7 @@ class Front:
             self._write(line)
             self._settle(_parsed(line))
         elif (message := _parsed(line)).get("id") in self._hidden and "method" not in message:
-            self._hidden.discard(message["id"])
+            self._write(self._hidden.pop(message["id"]))
         else:
             self._write(line)
             self._settle(message)
@@ -186,7 +197,8 @@ class Front:
         """Reads the first line of a process. Ends if it refuses to serve this client."""
         if problems := message.get("problems"):
             sys.stderr.write(problems)
-            os._exit(message["status"])
+            self._exit_with(message["status"])
+        self._greeted.set()
         self._profile = message["profile"].encode()
         self._reading_tools = frozenset(message["reading_tools"])
 
@@ -200,7 +212,7 @@ class Front:
             is_short = self._reading_tools is None or time.monotonic() - self._connected_at < SHORT_SECONDS
             self._short_lives = self._short_lives + 1 if is_short else 0
             if self._short_lives == MOST_SHORT:
-                raise SpeckitError("E134", f"{MOST_SHORT} processes of the server in a row ended soon after their start")
+                raise SpeckitError("E134", f"{MOST_SHORT} processes of the server ended soon after their start")
             time.sleep(0.1 * self._short_lives)
             if (reading := self._reading_tools) is not None:
                 for request_id, request in list(self._pending.items()):
@@ -222,7 +234,7 @@ class Front:
             message = _parsed(line)
             if "id" in message:  # answered before
                 message["id"] = f"speckit-front-{len(self._hidden)}"
-                self._hidden.add(message["id"])
+                self._hidden[message["id"]] = _change_of(message)
             self._send(json.dumps(message).encode())
         for request in self._pending.values():
             self._send(request.line)
@@ -233,8 +245,8 @@ class Front:
             told = f"the process of the server ended twice during {what}, and was replaced; do not repeat it as it is"
         else:
             told = (
-                f"the process of the server ended during {what}, which may have been carried out, and was replaced; look "
-                "whether it was (memory_list, memory_search) before you repeat it"
+                f"the process of the server ended during {what}, which may have been carried out, and was replaced; "
+                "look whether it was (memory_list, memory_search) before you repeat it"
             )
         error = SpeckitError("E134", told)
         self._refuse(request_id, INTERNAL_ERROR, str(error.problems[0]), error.as_json())
@@ -251,9 +263,9 @@ class Front:
                 while rest:
                     rest = rest[os.write(self._sink, rest) :]
             except BrokenPipeError:
-                os._exit(CLOSED_PIPE)
+                self._exit_with(CLOSED_PIPE)
             except OSError:
-                os._exit(1)
+                self._exit_with(1)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -265,8 +277,19 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
+def _change_of(request: dict[str, Any]) -> bytes:
+    """The notification that what a request told or asked to watch may have changed: the list, or one resource."""
+    change: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
+    if request["method"] == "resources/subscribe":
+        change |= {"method": "notifications/resources/updated", "params": {"uri": request["params"]["uri"]}}
+    return json.dumps(change).encode()
+
+
 def _is_id(found: object) -> bool:
-    return isinstance(found, int | str)
+    """Whether the server would repeat this id in its answer."""
+    if isinstance(found, str):
+        return len(found) <= LONGEST_ID
+    return isinstance(found, int) and not isinstance(found, bool)
 
 
 def serve_front(place: SharedSocket) -> NoReturn:
@@ -277,6 +300,6 @@ def serve_front(place: SharedSocket) -> NoReturn:
     parent = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _frame: os._exit(128 + received))
-    front = Front(place)
+    front = Front(place, 0, 1)
     Thread(target=front.relay, name="relay", daemon=True).start()
     front.forward(parent)

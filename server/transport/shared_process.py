@@ -136,14 +136,14 @@ class SharedProcess:
         # a client whose process was replaced keeps what it began with
         returning = profile is not None
         try:
-            profile = profile or await anyio.to_thread.run_sync(self._check)
+            offered = await anyio.to_thread.run_sync(self._check) if profile is None else profile
         except SpeckitError as error:
             text = io.StringIO()
             failures.show_problems(error.problems, text)
             self._say(connection, {"problems": text.getvalue(), "status": 2})
             return
-        server, serve = await self._server(profile)
-        self._say(connection, {"profile": profile[:1], "reading_tools": server.reading_tools})
+        server, serve = await self._server(offered)
+        self._say(connection, {"profile": offered[:1], "reading_tools": server.reading_tools})
         logs.event("client joined", process=os.getpid(), clients=self._clients, returning=returning)
         wire = JsonRpcWire(connection.fileno(), connection.fileno(), lambda _error: _hang_up(connection))
         try:

@@ -1,8 +1,8 @@
 """Finds, or starts, the one process that serves a store to several clients (`serve --shared`).
 
-It listens on a Unix socket that only its user can open. The name of the socket is a digest of all that decides answers:
-the program, the store, the options and some environment variables. So clients share a process only if each would get the
-same answers from a process of its own.
+It listens on a Unix socket that only its user can open. The name of the socket is a digest of all that decides
+answers: the program, the store, the options and some environment variables. So clients share a process only if each
+would get the same answers from a process of its own.
 """
 
 from __future__ import annotations
