@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
-from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, settings
+from speckit_memory.config.workspace.settings import PROFILE_VARIABLE
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.calls.worker_processes import usual_workers
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.failures import show
 
@@ -67,9 +66,13 @@ BAD_CONFIGURATION = 2
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
-    default=usual_workers,
-    show_default="one per core, at most 4",
-    help="HTTP: processes that answer reading calls; 1: the server's own.",
+    help="HTTP: processes that answer reading calls; 1: the server's own.  [default: one per core, at most 4]",
+)
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="stdio: let one process answer for all clients of the store that are started with the same options; it "
+    "begins with the first and ends after the last.",
 )
 @shared_options("db", "pipeline", "set")
 def command(
@@ -84,7 +87,8 @@ def command(
     profile: ToolProfile | None,
     cache_seconds: int,
     watch: bool,
-    workers: int,
+    workers: int | None,
+    shared: bool,
 ) -> int:
     """Serve the memory to MCP clients, over stdio or streamable HTTP (path /mcp).
 
@@ -104,24 +108,38 @@ def command(
         profile: Tools to offer; None for the setting.
         cache_seconds: Seconds for which an answer is reused while nothing changes; 0 for never.
         watch: Whether changed files are indexed in the background.
-        workers: Processes that answer reading calls, over HTTP; 1 for that of the server.
+        workers: Processes that answer reading calls, over HTTP; 1 for that of the server, None for one per core.
+        shared: Whether one process answers for all clients of the store, over stdio.
 
     Returns:
         The exit status.
     """
+    if shared:
+        if transport == "http" or len(workspaces) > 1:
+            raise click.UsageError("--shared is for stdio, and for one workspace")
+        return _serve_shared(common, workspaces, profile, warm_up, cache_seconds, watch)
+    from speckit_memory.server.calls.worker_processes import usual_workers
+    from speckit_memory.server.transport.startup import check_workspaces
     from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
     from speckit_memory.server.views.file_changes import require_watching
 
     try:
         roots = _roots(common, workspaces)
-        profiles, broken = _checked(common, roots, profile)
+        profiles, broken = check_workspaces(common, roots, profile)
         if watch:
             require_watching()
     except SpeckitError as error:
         show(error, as_json=False)
         return BAD_CONFIGURATION
     served = WorkspaceRegistry(
-        common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch, workers=workers
+        common,
+        roots,
+        profiles,
+        broken,
+        warm_up=warm_up,
+        cache_seconds=cache_seconds,
+        watch=watch,
+        workers=workers or usual_workers(),
     )
     if transport == "http":
         from speckit_memory.server.transport.http import serve_http
@@ -140,25 +158,21 @@ def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
     return served_roots(workspaces, os.environ, own_store=common.db is not None)
 
 
-def _checked(
-    common: Common, roots: dict[str, Path], called: ToolProfile | None
-) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
-    """The profile of each workspace, and the error of each unusable one. Raises SpeckitError when none can be
-    served."""
-    from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
-    from speckit_memory.server.commands.startup import check_configuration
+def _serve_shared(
+    common: Common,
+    workspaces: tuple[str, ...],
+    profile: ToolProfile | None,
+    warm_up: bool,
+    cache_seconds: int,
+    watch: bool,
+) -> int:
+    # imports little: this process only passes lines on
+    from speckit_memory.server.transport.front import serve_front
+    from speckit_memory.server.transport.shared_socket import SharedOptions, SharedSocket
 
-    profiles: list[ToolProfile] = []
-    broken: dict[str, SpeckitError] = {}
-    for name, root in roots.items() or [("", None)]:
-        profile: ToolProfile = called or "full"
-        try:
-            profile = tool_profile_in_force(settings(common.db, common.pipeline, root), called)
-            check_configuration(common, root)
-        except SpeckitError as error:
-            broken[name] = error
-        profiles.append(profile)
-    # one usable workspace is enough to serve
-    if len(broken) == len(profiles):
-        raise SpeckitError.of([problem for error in broken.values() for problem in error.problems])
-    return tuple(profiles), broken
+    try:
+        root = next(iter(_roots(common, workspaces).values()), None)
+        place = SharedSocket.of(SharedOptions.of(common, root, profile, warm_up, cache_seconds, watch))
+        return serve_front(place)
+    except SpeckitError as error:
+        return show(error, as_json=False)

@@ -137,7 +137,7 @@ class JsonRpcWire:
         # no buffer: the reader thread waits until the server takes a message
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
-        reader = Thread(target=self._read, args=(incoming, current_token()), name="reader", daemon=True)
+        self._reader = Thread(target=self._read, args=(incoming, current_token()), name="reader", daemon=True)
 
         async def write() -> None:
             async with sent:
@@ -146,8 +146,13 @@ class JsonRpcWire:
 
         async with anyio.create_task_group() as group:
             group.start_soon(write)
-            reader.start()
+            self._reader.start()
             await run(received, outgoing)
+
+    def close(self) -> None:
+        """Ends both threads after `serve`; the caller has shut the connection down. Not in the event loop."""
+        self._out.close()
+        self._reader.join()
 
     def drain(self) -> None:
         """Waits up to `LAST_SECONDS` for the client to read the answers."""

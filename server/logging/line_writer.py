@@ -6,8 +6,12 @@ import os
 import select
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition, Thread, current_thread
 from time import monotonic
+
+LOOK_AGAIN_MS = 100
+"""How often a writer that waits for its reader looks whether it was closed."""
 
 
 class LineWriter:
@@ -32,6 +36,7 @@ class LineWriter:
         """Bytes not written yet."""
         self.lost = 0
         """Lines dropped or not written."""
+        self._closed = False
         self._thread = Thread(target=self._run, name=f"writer of {descriptor}", daemon=True)
         self._thread.start()
 
@@ -61,6 +66,13 @@ class LineWriter:
                 self._changed.wait(left)
             return not self.waiting
 
+    def close(self) -> None:
+        """Ends the writing thread; lines that are not written yet are dropped. The descriptor stays open."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
     def _lose(self) -> None:
         self.lost += 1
         self._untold += 1
@@ -68,8 +80,10 @@ class LineWriter:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._lines:
+                while not self._lines and not self._closed:
                     self._changed.wait()
+                if self._closed:
+                    return
                 line = self._lines.popleft()
             try:
                 self._write(line)
@@ -84,10 +98,10 @@ class LineWriter:
     def _write(self, line: bytes) -> None:
         # a memoryview, so that partial writes do not copy the rest
         rest = memoryview(line)
-        while rest:
-            try:
-                rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # the descriptor is non-blocking and full
-                poll = select.poll()
-                poll.register(self._descriptor, select.POLLOUT)
-                poll.poll()
+        ready = select.poll()
+        ready.register(self._descriptor, select.POLLOUT)
+        while rest and not self._closed:
+            # A descriptor that is ready takes this much without waiting, so that `close` need not wait for a reader.
+            if ready.poll(LOOK_AGAIN_MS):
+                with suppress(BlockingIOError):
+                    rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from mcp import MCPError
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.runner import serve_dual_era_loop
 from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
@@ -85,6 +87,8 @@ class MemoryServer(MCPServer[None]):
     """Names of the tools that clients see."""
     further: frozenset[str] = frozenset()
     """Names of the tools that the profile omits."""
+    reading_tools: tuple[str, ...] = ()
+    """Names of all tools that only read: a call of one may be repeated."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -107,10 +111,14 @@ class MemoryServer(MCPServer[None]):
             result.meta = {**(result.meta or {}), logs.QUERY_ID: query_id}
         return result
 
-    async def run_on(self, wire: JsonRpcWire) -> None:
-        """Serves one client over standard input and output until it closes its end."""
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Callable[[JsonRpcWire], Awaitable[None]]]:
+        """Runs the background tasks; yields a function that serves one client until it closes its end."""
         server = self._lowlevel_server
-        await wire.serve(partial(server.run, initialization_options=server.create_initialization_options()))
+        options = server.create_initialization_options()
+        async with server.lifespan(server) as state:
+            loop = partial(serve_dual_era_loop, server, lifespan_state=state, init_options=options)
+            yield lambda wire: wire.serve(loop)
 
     def offer(self, offering: RequestHandlers, clients: Clients) -> None:
         """Attaches the handlers for resources, prompts and completion, and the clients that are notified of changes."""
@@ -310,6 +318,7 @@ def build(
         RequestHandlers(workspace, by_name, WorkerPool(limits.reading, has), listening.seen, has), listening.clients
     )
     server.profile, server.offered = profile, tuple(tool.name for tool in shown)
+    server.reading_tools = tuple(tool.name for tool in every if tool.annotations and tool.annotations.read_only_hint)
     server.further = frozenset(by_name).difference(server.offered)
     # the first of the list is the outermost
     server.middleware.insert(0, GuardMiddleware(workspace.name))

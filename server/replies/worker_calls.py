@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -40,8 +40,9 @@ class ThreadLimits:
 
     @property
     def running(self) -> int:
-        """Number of running calls."""
-        return sum(int(limiter.borrowed_tokens) for limiter in (self.reading, self.writing, self.lengthy))
+        """Number of running calls, those under the limits of single clients included."""
+        limiters = (self.reading, self.writing, self.lengthy, *_of_clients)
+        return sum(int(limiter.borrowed_tokens) for limiter in limiters)
 
 
 class WorkerCall(Generic[T]):
@@ -57,6 +58,7 @@ class WorkerCall(Generic[T]):
         # guards the three fields below: `join` is called in the event loop, `close` in the thread of the work
         self._guard = Lock()
         self._callers = 1
+        limiter = _limiter_of_client(limiter)
         self._shared = self._closed = False
 
         def run() -> T:
@@ -101,6 +103,26 @@ class WorkerCall(Generic[T]):
                     self._withdrawal.withdraw()
 
 
+@contextmanager
+def own_limits() -> Iterator[None]:
+    """Gives the calls of this block limits of the same sizes for themselves: other clients do not wait for them."""
+    token = _own.set({})
+    try:
+        yield
+    finally:
+        _own.reset(token)
+
+
+def _limiter_of_client(limiter: anyio.CapacityLimiter) -> anyio.CapacityLimiter:
+    own = _own.get()
+    if own is None:
+        return limiter
+    if limiter not in own:
+        own[limiter] = anyio.CapacityLimiter(limiter.total_tokens)
+        _of_clients.add(own[limiter])
+    return own[limiter]
+
+
 class EqualCalls(Generic[T]):
     """The calls in progress that equal calls may join, by key."""
 
@@ -141,6 +163,8 @@ def _end(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
+_own: ContextVar[dict[anyio.CapacityLimiter, anyio.CapacityLimiter] | None] = ContextVar("own_limits", default=None)
+_of_clients: WeakSet[anyio.CapacityLimiter] = WeakSet()
 _call: ContextVar[WorkerCall[Any] | None] = ContextVar("call", default=None)
 _tasks: set[asyncio.Task[Any]] = set()
 """Strong references, as the loop only keeps weak ones to tasks."""

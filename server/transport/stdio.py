@@ -112,8 +112,9 @@ def serve_stdio(served: WorkspaceRegistry) -> NoReturn:
         async with anyio.create_task_group() as group:
             group.start_soon(end_on_signal)
             group.start_soon(end_with_parent)
-            await server.run_on(wire)
-            finish(0)
+            async with server.running() as serve_client:
+                await serve_client(wire)
+                finish(0)
 
     # claimed before any component runs, so that a stray print cannot corrupt the protocol
     wire = JsonRpcWire(_claim(0, os.O_RDONLY), _claim(1, os.O_WRONLY), broken)

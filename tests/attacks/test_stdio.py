@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,23 @@ pytestmark = pytest.mark.usefixtures("processes")
 
 MEGABYTE = 1 << 20
 PING = {"jsonrpc": "2.0", "id": "well", "method": "ping"}
+
+
+@pytest.fixture(scope="module", params=[(), ("--shared",)], ids=["alone", "shared"])
+def served(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Options of `serve`: whether the client has the process of the server for itself."""
+    options: tuple[str, ...] = request.param
+    return options
+
+
+@pytest.fixture(scope="module")
+def server(unasked: Path, tmp_path_factory: pytest.TempPathFactory, served: tuple[str, ...]) -> Iterator[RawServer]:
+    """One server for all tests of this module that leave it as it was."""
+    root = Path(shutil.copytree(unasked, tmp_path_factory.mktemp("attacked") / "workspace"))
+    with raw_server(root, "--no-warm-up", *served, spawned=bool(served)) as running:
+        running.start()
+        yield running
+        assert running.close() == 0
 
 
 def request(request_id: str, method: str = '"ping"') -> bytes:
@@ -134,9 +153,9 @@ def test_a_query_with_half_a_character_pair_is_searched_for(server: RawServer, t
     ],
 )
 def test_a_line_of_a_hundred_megabytes_is_refused_and_not_kept(
-    indexed: Path, tally: Tally, begin: bytes, end: bytes, request_id: object
+    indexed: Path, tally: Tally, served: tuple[str, ...], begin: bytes, end: bytes, request_id: object
 ) -> None:
-    with raw_server(indexed, "--no-warm-up", spawned=True) as running:
+    with raw_server(indexed, "--no-warm-up", *served, spawned=True) as running:
         running.start()
         running.send(begin)
         for _ in range(100):
@@ -157,8 +176,10 @@ def memory_kb(process: int) -> int:
     return int(line.split()[1])
 
 
-def test_ten_thousand_requests_are_answered_after_all_were_sent(indexed: Path, tally: Tally) -> None:
-    with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
+def test_ten_thousand_requests_are_answered_after_all_were_sent(
+    indexed: Path, tally: Tally, served: tuple[str, ...]
+) -> None:
+    with raw_server(indexed, "--no-warm-up", *served, listen=False, spawned=True) as running:
         running.send(*(PING | {"id": number, "method": "tools/list"} for number in range(1, 10_001)))
         running.listen()
         answered = [running.next() for _ in range(10_000)]
@@ -177,8 +198,10 @@ def ended_by(running: RawServer, way: str) -> int:
 
 
 @pytest.mark.parametrize("way", ["EOF", "SIGTERM"])
-def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path, tally: Tally, way: str) -> None:
-    with raw_server(indexed, "--no-warm-up", listen=False, spawned=True) as running:
+def test_a_client_that_never_reads_its_answers_can_end_the_server(
+    indexed: Path, tally: Tally, served: tuple[str, ...], way: str
+) -> None:
+    with raw_server(indexed, "--no-warm-up", *served, listen=False, spawned=True) as running:
         running.send(INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"})
         assert running.process.stdout is not None
         assert running.process.stdout.readline()  # it serves; nothing is read from here on
@@ -189,10 +212,10 @@ def test_a_client_that_never_reads_its_answers_can_end_the_server(indexed: Path,
 
 @pytest.mark.parametrize("way", ["EOF", "SIGTERM"])
 def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
-    indexed: Path, tally: Tally, way: str
+    indexed: Path, tally: Tally, served: tuple[str, ...], way: str
 ) -> None:
     reading, writing = full_pipe()
-    with raw_server(indexed, stderr=writing, spawned=True) as running:
+    with raw_server(indexed, *served, stderr=writing, spawned=True) as running:
         running.start()
         for number in range(1, 1001):
             running.call(number, "no_such_tool") if number % 2 else running.call(number, "memory_list", {"limit": 0})
@@ -203,9 +226,11 @@ def test_a_client_that_never_reads_the_log_is_served_and_can_end_the_server(
     tally.survived()
 
 
-def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(indexed: Path, tally: Tally) -> None:
+def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(
+    indexed: Path, tally: Tally, served: tuple[str, ...]
+) -> None:
     with raw_server(
-        indexed, "--no-warm-up", stderr=subprocess.PIPE, env={"SPECKIT_LOG_CONTENT": "1"}, spawned=True
+        indexed, "--no-warm-up", *served, stderr=subprocess.PIPE, env={"SPECKIT_LOG_CONTENT": "1"}, spawned=True
     ) as running:
         running.start()
         for number in range(1, 201):
@@ -229,13 +254,15 @@ def test_lines_that_were_lost_are_told_as_soon_as_somebody_reads(indexed: Path, 
 
 
 @pytest.mark.parametrize("stderr", ["closed", "/dev/full", "a pipe without a reader"])
-def test_a_log_that_cannot_be_written_costs_no_answer(indexed: Path, tally: Tally, stderr: str) -> None:
+def test_a_log_that_cannot_be_written_costs_no_answer(
+    indexed: Path, tally: Tally, served: tuple[str, ...], stderr: str
+) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     full = os.open("/dev/full", os.O_WRONLY)
     target = {"closed": subprocess.DEVNULL, "/dev/full": full, "a pipe without a reader": writing}[stderr]
     closing = (lambda: os.close(2)) if stderr == "closed" else None
-    with raw_server(indexed, stderr=target, preexec_fn=closing, spawned=True) as running:
+    with raw_server(indexed, *served, stderr=target, preexec_fn=closing, spawned=True) as running:
         running.start()
         for number in range(1, 6):
             assert running.call(number, "memory_search", {"query": "fusion"})["structuredContent"]["data"]["count"]
@@ -246,12 +273,14 @@ def test_a_log_that_cannot_be_written_costs_no_answer(indexed: Path, tally: Tall
 
 
 @pytest.mark.parametrize(("stdout", "status"), [("a pipe without a reader", 141), ("/dev/full", 1), ("closed", 0)])
-def test_a_server_that_nobody_can_hear_ends(indexed: Path, tally: Tally, stdout: str, status: int) -> None:
+def test_a_server_that_nobody_can_hear_ends(
+    indexed: Path, tally: Tally, served: tuple[str, ...], stdout: str, status: int
+) -> None:
     shell = {"a pipe without a reader": "", "/dev/full": ">/dev/full", "closed": ">&-"}[stdout]
     reading, writing = os.pipe()
     os.close(reading)
     with subprocess.Popen(
-        ["sh", "-c", f'exec "$0" serve {shell}', COMMAND],
+        ["sh", "-c", f'exec "$0" serve {" ".join(served)} {shell}', COMMAND],
         stdin=subprocess.PIPE, stdout=writing, stderr=subprocess.PIPE, env=environment(indexed), cwd=indexed,
     ) as process:  # fmt: skip
         os.close(writing)

@@ -244,6 +244,14 @@ CODES: dict[str, Code] = {
         "A server offers the tools of one profile.",
         ("use a tool that is listed", "start the server with `serve --profile full`"),
     ),
+    "E036": Code(
+        "process cannot be shared",
+        "parameter",
+        "medium",
+        "Clients of `serve --shared` meet at a Unix socket in a folder that only their user can enter.",
+        ("set XDG_RUNTIME_DIR to a folder of yours", "leave --shared out: each client has its own process then"),
+        True,
+    ),
     "E040": Code(
         "search failed",
         "search",
@@ -696,6 +704,13 @@ CODES: dict[str, Code] = {
         "high",
         "A class was registered as a component but does not implement its role. Its distribution cannot be used.",
         ("correct the method or attribute named here", "uninstall the extension", "see docs/extending.md"),
+    ),
+    "E134": Code(
+        "process of the server ended",
+        "internal",
+        "high",
+        "Another process was started in its place. Calls that only read were repeated.",
+        ("look whether the change was made, and make it again if not", "see the log on standard error"),
     ),
     "E199": Code(
         "internal error",

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os.path import lexists
 from pathlib import Path
 
+from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import BY_CALL, CONFIG_FILE, FLAGS_FILE, settings
+from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import require_file, store_is_there
 from speckit_memory.server.console.arguments.options import Common
+
+
+def check_workspaces(
+    common: Common, roots: Mapping[str, Path], called: ToolProfile | None
+) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
+    """The profile of each workspace, and the error of each unusable one. Raises SpeckitError when none can be
+    served. Without `roots` there is one workspace, that of the options."""
+    profiles: list[ToolProfile] = []
+    broken: dict[str, SpeckitError] = {}
+    for name, root in roots.items() or [("", None)]:
+        profile: ToolProfile = called or "full"
+        try:
+            profile = tool_profile_in_force(settings(common.db, common.pipeline, root), called)
+            check_configuration(common, root)
+        except SpeckitError as error:
+            broken[name] = error
+        profiles.append(profile)
+    # one usable workspace is enough to serve
+    if len(broken) == len(profiles):
+        raise SpeckitError.of([problem for error in broken.values() for problem in error.problems])
+    return tuple(profiles), broken
 
 
 def check_configuration(common: Common, root: Path | None = None) -> None:
