@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -25,6 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from speckit_memory.memory.store.file.guarding.store_file import FOR_THE_OWNER
 from speckit_memory.memory.store.segment_files.mapping import StableMapping, stable
+from speckit_memory.pipeline.process.yielding import yield_now
 
 MAGIC = b"speckit-segment\x01"
 """The first bytes of every file; the last one is the version of this layout."""
@@ -52,10 +53,9 @@ class Writer:
     A context manager: an exception, or leaving without `finish`, removes the file. Raises OSError.
     """
 
-    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called between blocks; an exception from it aborts the writing."""
+    def __init__(self, path: Path) -> None:
+        """Opens the temporary file."""
         self._path = path
-        self._pause = pause
         self._waiting = 0
         self._unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         self._entries: dict[str, dict[str, Any]] = {}
@@ -106,7 +106,7 @@ class Writer:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._waiting = 0
-        self._pause()
+        yield_now()
 
     def count(self, name: str) -> int:
         """The number of rows of an array already written. Raises KeyError for an unknown name."""

@@ -46,7 +46,6 @@ def build(
     connection: apsw.Connection,
     path: Path,
     vector_index: VectorIndexing = SHIPPED,
-    pause: Callable[[], None] = lambda: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> SegmentInfo:
     """Write the state that the connection sees, in one read transaction, to a file, atomically.
@@ -57,7 +56,6 @@ def build(
         connection: A connection to the store.
         path: The file to create.
         vector_index: Decides by the number of vectors whether they get an index.
-        pause: Called between blocks; an exception from it aborts the writing.
         progress: Receives the number of parts written and their total.
 
     Returns:
@@ -68,10 +66,10 @@ def build(
         apsw.Error: SQLite fails.
     """
     if connection.in_transaction:
-        return _built(connection, path, vector_index, pause, progress)
+        return _built(connection, path, vector_index, progress)
     connection.execute("BEGIN")
     try:
-        return _built(connection, path, vector_index, pause, progress)
+        return _built(connection, path, vector_index, progress)
     finally:
         connection.execute("ROLLBACK")
 
@@ -80,22 +78,21 @@ def _built(
     connection: apsw.Connection,
     path: Path,
     vector_index: VectorIndexing,
-    pause: Callable[[], None],
     progress: Callable[[int, int], None],
 ) -> SegmentInfo:
     sequence = changes.latest(connection)
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
-    with Writer(path, pause) as writer:
+    with Writer(path) as writer:
         # the sorted parts, the vectors, and the lists of vectors
         total = len(_PARTS) + 2
         for done, write in enumerate(_PARTS):
             progress(done, total)
-            with Spill(path.parent, pause) as spill:  # one spill file per part, to use little disk space
+            with Spill(path.parent) as spill:  # one spill file per part, to use little disk space
                 write(connection, writer, spill)
         progress(total - 2, total)
         model = vector_part.write(connection, writer)
         progress(total - 1, total)
-        lists_part.write(writer, path.parent, vector_index, pause)
+        lists_part.write(writer, path.parent, vector_index)
         digest, size = writer.finish({"format": FORMAT, "sequence": sequence, "token": token, "model": model})
     progress(total, total)
     return SegmentInfo(sequence, digest, size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -10,6 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from speckit_memory.pipeline.process.yielding import yield_now
 
 
 class Stretch(NamedTuple):
@@ -23,9 +24,8 @@ class Stretch(NamedTuple):
 class Spill:
     """An unnamed file in a folder. A context manager that closes it."""
 
-    def __init__(self, folder: Path, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called before each array is written or read: sorting and merging do little else."""
-        self._pause = pause
+    def __init__(self, folder: Path) -> None:
+        # Sorting and merging do little but read and write arrays, so `put` and `get` yield.
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the context
         self._end = 0
 
@@ -39,7 +39,7 @@ class Spill:
 
     def put(self, array: NDArray[Any]) -> Stretch:
         """Append an array."""
-        self._pause()
+        yield_now()
         # Reads move the file position: always seek before writing.
         self._file.seek(self._end)
         # native byte order: no other process reads the file
@@ -50,7 +50,7 @@ class Spill:
 
     def get(self, stretch: Stretch, begin: int = 0, end: int | None = None) -> NDArray[Any]:
         """The elements [begin, end) of an array."""
-        self._pause()
+        yield_now()
         count = (stretch.length if end is None else end) - begin
         self._file.seek(stretch.offset + begin * stretch.kind.itemsize)
         return np.frombuffer(self._file.read(count * stretch.kind.itemsize), stretch.kind)

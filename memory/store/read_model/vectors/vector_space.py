@@ -90,6 +90,10 @@ class SnapshotVectors:
                         return answer
         return self._loaded().nearest(query, limit, scope, level)
 
+    def nearest_chunks(self, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
+        """The chunks nearest to each of some unit vectors: see `VectorMatrix.nearest_chunks`."""
+        return self._loaded().nearest_chunks(queries, limit)
+
     def vectors(self, ids: Ids) -> Vectors:
         """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""
         if self._held is None and len(ids) <= ROWS_OF_FILE:
