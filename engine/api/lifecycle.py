@@ -48,7 +48,7 @@ class LifecycleService:
         Raises SpeckitError if the store cannot be written.
         """
         work = maintenance.foreseen if dry_run else maintenance.run_due
-        return self.session.write(lambda opened: work(opened.database, every=jobs_for(opened)))
+        return self.session.write(lambda opened: work(opened.database, jobs_for(opened)))
 
     def archived(self) -> tuple[ArchivedMemory, ...]:
         """The archived memories, by key."""

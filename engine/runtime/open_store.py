@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -136,8 +135,8 @@ class OpenStore:
         return Indexer(self.database, embedder, self.analyser, self.root)
 
 
-def _build_in_memory(connection: Any, pause: Callable[[], None]) -> Container:
+def _build_in_memory(connection: Any) -> Container:
     # imported here: searches of a store with a segment write none
     from speckit_memory.memory.store.segment_writing.building import build_in_memory
 
-    return build_in_memory(connection, pause)
+    return build_in_memory(connection)

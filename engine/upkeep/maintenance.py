@@ -11,11 +11,12 @@ from typing import Literal
 from uuid import uuid4
 
 from speckit_memory.engine.background.best_effort import harmless
-from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, Job, PreparedBatch
+from speckit_memory.engine.upkeep.maintenance_jobs import Job, PreparedBatch
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.jobs import JobRun
+from speckit_memory.pipeline.process.yielding import yield_now
 
 
 @contextmanager
@@ -90,7 +91,7 @@ class _LostError(Exception):
     """Another process has taken the lease."""
 
 
-def due(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[Job, ...]:
+def due(connection: Connection, now: float, every: Sequence[Job]) -> tuple[Job, ...]:
     """The jobs that are due at `now` (epoch seconds)."""
     runs = jobs.last_runs(connection)
     return tuple(job for job in every if _is_due(job, runs.get(job.name), now, connection))
@@ -107,7 +108,7 @@ def _is_due(job: Job, last: JobRun | None, now: float, connection: Connection) -
     return job.at_once and not last.failure and job.waiting(connection, now) > 0
 
 
-def foreseen(database: Database, every: Sequence[Job] = JOBS) -> MaintenanceReport:
+def foreseen(database: Database, every: Sequence[Job]) -> MaintenanceReport:
     """What a run would do now. Writes nothing."""
     with database.snapshot_read() as connection:
         now = time.time()
@@ -123,22 +124,16 @@ def foreseen(database: Database, every: Sequence[Job] = JOBS) -> MaintenanceRepo
         )
 
 
-def run_due(
-    database: Database,
-    *,
-    patience_ms: int | None = None,
-    pause: Callable[[], None] = lambda: None,
-    every: Sequence[Job] = JOBS,
-) -> MaintenanceReport:
+def run_due(database: Database, every: Sequence[Job], *, patience_ms: int | None = None) -> MaintenanceReport:
     """Runs the due jobs, each for up to `MOST_BATCHES` batches, unless another process is running them.
 
-    A failed job is recorded and does not stop the others.
+    A failed job is recorded and does not stop the others. Yields between batches; an exception from that ends the run,
+    and finished batches stay.
 
     Args:
         database: The store's file.
-        patience_ms: How long to wait for other writers; default: that of the database.
-        pause: Called between batches; an exception from it ends the run, and finished batches stay.
         every: The jobs.
+        patience_ms: How long to wait for other writers; default: that of the database.
 
     Raises:
         SpeckitError: The store cannot be written.
@@ -147,7 +142,7 @@ def run_due(
     if not running:
         # Read without the lease first: most calls find nothing due and write nothing.
         return MaintenanceReport(tuple(JobOutcome(job.name, "not due", 0, job.what) for job in every))
-    runner = _Runner(database, patience_ms, pause)
+    runner = _Runner(database, patience_ms)
     if not runner.begin():
         return MaintenanceReport(_left_waiting(every, running), elsewhere=True)
     done: dict[str, JobOutcome] = {}
@@ -164,7 +159,7 @@ def run_due(
     return MaintenanceReport(tuple(done.get(one.job, one) for one in _left_waiting(every, ())))
 
 
-def told_runs(connection: Connection, now: float, every: Sequence[Job] = JOBS) -> tuple[str, str]:
+def told_runs(connection: Connection, now: float, every: Sequence[Job]) -> tuple[str, str]:
     """The last run of each job in words, at `now` (epoch seconds), and a hint if one failed, else ""."""
     runs = jobs.last_runs(connection)
     ran = [(job, runs[job.name]) for job in every if job.name in runs]
@@ -205,8 +200,8 @@ def _left_waiting(every: Sequence[Job], waiting: Sequence[Job]) -> tuple[JobOutc
 class _Runner:
     """Runs jobs under the lease."""
 
-    def __init__(self, database: Database, patience_ms: int | None, pause: Callable[[], None]) -> None:
-        self._database, self._patience_ms, self._pause = database, patience_ms, pause
+    def __init__(self, database: Database, patience_ms: int | None) -> None:
+        self._database, self._patience_ms = database, patience_ms
         # Unique per run, not per process: two threads of one process exclude each other too.
         self._holder = uuid4().hex
 
@@ -227,7 +222,7 @@ class _Runner:
         """Runs one job."""
         began, changed, remains = time.time(), 0, True
         for _ in range(MOST_BATCHES):
-            self._pause()
+            yield_now()
             now = time.time()
             try:
                 batch = self._batch(job, now)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.config.workspace.absence import ABSENT_DAYS
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.upkeep import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking
@@ -20,6 +19,7 @@ from speckit_memory.memory.store.tables.vectors import embedding_cache
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
     from speckit_memory.memory.indexing.pending_vectors import EmbeddedBatch
+    from speckit_memory.memory.intake.prediction_error import Nearest
     from speckit_memory.memory.models.embedders import Embedder
     from speckit_memory.pipeline.ports import Vectors
 
@@ -41,11 +41,25 @@ class PreparedBatch:
 def _from_one_state(
     read: Callable[[Connection, float], Any], write: Callable[[Transaction, float, Any], int]
 ) -> PreparedBatch:
-    """Work on one snapshot. It must not wait for anything, as the write-ahead log cannot be cut meanwhile."""
+    """Work on one snapshot, which yields to searches between rows."""
 
     def find(database: Database, now: float) -> Any:
-        with database.snapshot_read() as connection:
+        with database.yielding_read() as connection:
             return read(connection, now)
+
+    return PreparedBatch(find, write)
+
+
+def _from_vectors(
+    opened: OpenStore,
+    read: Callable[[Connection, float, Nearest], Any],
+    write: Callable[[Transaction, float, Any], int],
+) -> PreparedBatch:
+    """As `_from_one_state`, with the vectors that searches use."""
+
+    def find(database: Database, now: float) -> Any:
+        with opened.read_model.reading() as snapshot, database.yielding_read() as connection:
+            return read(connection, now, snapshot.vectors.nearest_chunks)
 
     return PreparedBatch(find, write)
 
@@ -69,52 +83,8 @@ class Job:
     """Due whenever an item waits, regardless of the interval; after a failure the usual delay applies."""
 
 
-ABSENT = "absent"
-"""The job that deletes memories whose files have been absent for too long."""
-
-
-def _absent(days: Callable[[], float]) -> Job:
-    """Deletes memories whose files have been absent for more than `days`, as the workspace configures them now."""
-    return Job(
-        ABSENT,
-        2 * HOUR,
-        "memories deleted whose files were absent too long",
-        lambda connection, now: absence.count_expired(connection, now, days()),
-        lambda txn, now: absence.delete_over(txn, now, days()),
-    )
-
-
-JOBS = (
-    Job("sessions", HOUR, "ended sessions deleted", old_sessions.count_old_sessions, old_sessions.forget_over),
-    Job("expiry", 2 * HOUR, "expired memories archived", archival.count_expired, archival.archive_expired),
-    Job("archival", 2 * HOUR, "unused memories archived", archival.count_unused, archival.archive_unused),
-    Job(
-        "verdicts",
-        HOUR,
-        "interrupted saves judged",
-        unfinished_saves.waiting,
-        _from_one_state(unfinished_saves.judge_pending, unfinished_saves.write),
-    ),
-    Job(
-        "contradictions",
-        WEEK,
-        "memories compared for contradictions",
-        suspicions.waiting,
-        _from_one_state(suspicions.compare_batch, suspicions.write),
-    ),
-    Job("consolidation", WEEK, "links adjusted for use or disuse", consolidation.waiting, consolidation.consolidate),
-    Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
-    Job(
-        "summaries",
-        HOUR,
-        "memories summarised",
-        summaries.waiting,
-        _from_one_state(summaries.make_summaries, summaries.keep),
-    ),
-    _absent(lambda: ABSENT_DAYS),
-    Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),
-)
-"""In running order. The store's segment is maintained by `upkeep_thread`, which writes no row."""
+VECTORS = "vectors"
+"""The job that embeds memories saved without vectors. Runs before verdicts and contradictions, which need them."""
 
 NAME_JOBS = (
     Job(
@@ -135,20 +105,55 @@ NAME_JOBS = (
 """The jobs that `entities: link` adds."""
 
 
-VECTORS = "vectors"
-"""The job that embeds memories saved without vectors. Runs before verdicts and contradictions, which need them."""
-_BEFORE = "verdicts"
-
-
 def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
-    """The jobs of a store and its workspace. Memories that share names are linked before the graph is ranked."""
-    absent = _absent(lambda: load_workspace_config(opened.root).absent_days)
-    own = tuple(absent if job.name == ABSENT else job for job in JOBS)
-    every = (*own[:-1], *NAME_JOBS, own[-1]) if opened.entities == "link" else own
-    # Inserted before the verdicts, which compare vectors.
-    at = [job.name for job in every].index(_BEFORE)
-    last = (_encoder(opened.encoder),) if opened.encoder else ()
-    return (*every[:at], _vectors(lambda: opened.embedder), *every[at:], *last)
+    """The jobs of a store and its workspace, in running order. Memories that share names are linked before the graph is
+    ranked. The store's segment is maintained by `upkeep_thread`, which writes no row."""
+
+    def days() -> float:
+        """As the workspace configures them now."""
+        return load_workspace_config(opened.root).absent_days
+
+    return (
+        Job("sessions", HOUR, "ended sessions deleted", old_sessions.count_old_sessions, old_sessions.forget_over),
+        Job("expiry", 2 * HOUR, "expired memories archived", archival.count_expired, archival.archive_expired),
+        Job("archival", 2 * HOUR, "unused memories archived", archival.count_unused, archival.archive_unused),
+        _vectors(lambda: opened.embedder),
+        Job(
+            "verdicts",
+            HOUR,
+            "interrupted saves judged",
+            unfinished_saves.waiting,
+            _from_vectors(opened, unfinished_saves.judge_pending, unfinished_saves.write),
+        ),
+        Job(
+            "contradictions",
+            WEEK,
+            "memories compared for contradictions",
+            suspicions.waiting,
+            _from_vectors(opened, suspicions.compare_batch, suspicions.write),
+        ),
+        Job(
+            "consolidation", WEEK, "links adjusted for use or disuse", consolidation.waiting, consolidation.consolidate
+        ),
+        Job("learning", HOUR, "selections learned from", selection_learning.waiting, selection_learning.learn),
+        Job(
+            "summaries",
+            HOUR,
+            "memories summarised",
+            summaries.waiting,
+            _from_one_state(summaries.make_summaries, summaries.keep),
+        ),
+        Job(
+            "absent",
+            2 * HOUR,
+            "memories deleted whose files were absent too long",
+            lambda connection, now: absence.count_expired(connection, now, days()),
+            lambda txn, now: absence.delete_over(txn, now, days()),
+        ),
+        *(NAME_JOBS if opened.entities == "link" else ()),
+        Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),
+        *((_encoder(opened.encoder),) if opened.encoder else ()),
+    )
 
 
 def _vectors(embedder: Callable[[], Embedder]) -> Job:

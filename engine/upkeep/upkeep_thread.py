@@ -17,6 +17,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.failures import GivenUpError
 from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.pipeline.process.yielding import Pause, yielding
 
 if TYPE_CHECKING:
     from speckit_memory.engine.runtime.open_store import OpenStore
@@ -28,7 +29,9 @@ LOOK_SECONDS = 60.0
 QUIET_SECONDS = 1.0
 """A segment is begun this long after the last search."""
 MOST_WAITED_SECONDS = 0.25
-"""Maximum wait for running searches between two blocks of a segment, so that a busy server gets its segment too."""
+"""Maximum wait for running searches between two pieces of work, so that a busy server is maintained too."""
+SLICE_SECONDS = 0.002
+"""Work goes on for this long after such a wait: what a search may have to wait for."""
 AGAIN_SECONDS = 600.0
 """Pause after a failure: a full disk stays full for a while."""
 ENDING_SECONDS = 10.0
@@ -39,7 +42,6 @@ BUSY_MS = 250
 """Maximum wait of background work for other writers; then the rest is left for the next check."""
 
 LOGGER = logging.getLogger(__name__)
-Pause = Callable[[], None]
 OnParts = Callable[[int, int], None]
 Replaying = Callable[["OpenStore", Pause], None]
 
@@ -69,6 +71,7 @@ class MaintenanceThread:
         self._replay: Replaying | None = None
         self._in_use: tuple[OpenStore, str] | None = None
         self._not_before = 0.0
+        self._resumed = 0.0
         self._failure = ""
 
     @property
@@ -163,8 +166,9 @@ class MaintenanceThread:
         if perf_counter() < self._not_before:
             return
         try:
-            self._look()
-            self._work()
+            with yielding(self._pause):
+                self._look()
+                self._work()
             if self._replay is not None and not self._current().database.only_read:
                 try:
                     self._replay(self._current(), self._idle)
@@ -189,7 +193,7 @@ class MaintenanceThread:
         try:
             opened = self._current()
             every = jobs_for(opened)
-            maintenance.run_due(opened.database, patience_ms=BUSY_MS, pause=self._pause, every=every)
+            maintenance.run_due(opened.database, every, patience_ms=BUSY_MS)
         except GivenUpError:
             return
         except SpeckitError as error:
@@ -201,7 +205,7 @@ class MaintenanceThread:
         opened = self._current()
         try:
             if not opened.database.only_read:
-                write(opened, self._pause)
+                write(opened)
         except GivenUpError:
             return
         with opened.database.snapshot_read() as connection:
@@ -217,18 +221,17 @@ class MaintenanceThread:
             raise GivenUpError
 
     def _pause(self) -> None:
-        """Called between two blocks: gives way to searches. Raises GivenUpError at the end."""
-        until = perf_counter() + MOST_WAITED_SECONDS
-        with SERVING.changed:
-            while SERVING.closed and not self._ended and (left := until - perf_counter()) > 0:
-                SERVING.changed.wait(left)
+        """Called between two pieces of work: gives way to searches. Raises GivenUpError at the end."""
+        if SERVING.closed and perf_counter() - self._resumed >= SLICE_SECONDS:
+            with SERVING.changed:
+                SERVING.changed.wait_for(lambda: self._ended or not SERVING.closed, MOST_WAITED_SECONDS)
+            self._resumed = perf_counter()
         if self._ended:
             raise GivenUpError
 
 
 def write(
     opened: OpenStore,
-    pause: Pause = lambda: None,
     *,
     progress: OnParts = lambda _done, _total: None,
     only_if_due: bool = True,
@@ -237,7 +240,6 @@ def write(
 
     Args:
         opened: The store.
-        pause: Called between rows of the segment.
         progress: Called with the numbers of written and of all parts.
         only_if_due: Do nothing unless a new segment is due.
 
@@ -246,5 +248,5 @@ def write(
     """
     from speckit_memory.memory.store.segment_writing import building  # searches do not need it
 
-    build = partial(building.build, vector_index=opened.vector_index, pause=pause, progress=progress)
+    build = partial(building.build, vector_index=opened.vector_index, progress=progress)
     writing.write(opened.database, build, only_if_due=only_if_due)

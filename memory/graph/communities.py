@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column
+from speckit_memory.pipeline.process.yielding import yield_now
 
 PASSES = 10
 """Maximum number of sweeps of Louvain over the nodes of a level, and of levels."""
@@ -110,6 +111,7 @@ def _moved(adjacent: Adjacent, within: list[float]) -> list[int]:
     for _ in range(PASSES):
         still = True
         for node, links in enumerate(adjacent):
+            yield_now()
             own, strength = groups[node], strengths[node]
             # the node is taken out of its group while it chooses
             strength_of[own] -= strength
@@ -136,6 +138,7 @@ def _joined(adjacent: Adjacent, within: list[float], groups: list[int], count: i
     joined: Adjacent = [{} for _ in range(count)]
     inside = [0.0] * count
     for node, links in enumerate(adjacent):
+        yield_now()
         own = groups[node]
         inside[own] += within[node]
         for other, weight in links.items():

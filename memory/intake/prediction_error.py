@@ -7,7 +7,9 @@ update, never compared with the old version. docs/decisions/0061-saving-well.md 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +24,7 @@ from speckit_memory.memory.store.records import Relation, Tier
 from speckit_memory.memory.store.tables.graph.edges import STRONGEST_AUTOMATIC, add_edge
 from speckit_memory.memory.store.tables.vectors.vectors import nearest_exact
 from speckit_memory.memory.store.writing.writer import Use, count_uses
-from speckit_memory.pipeline.ports import Vectors
+from speckit_memory.pipeline.ports import Column, Ids, Vectors
 
 DUPLICATE = 0.95
 HIGH = 0.85
@@ -39,6 +41,9 @@ NEIGHBOURS = 20
 MOST_PASSAGES = 64
 PROTECTED = (Tier.CONSTITUTIONAL, Tier.CRITICAL)
 """Tiers that no automatic process marks as superseded."""
+
+Nearest = Callable[[Vectors, int], Sequence[tuple[Ids, Column]]]
+"""The passages nearest to each of some unit vectors, at most so many, with their cosines."""
 
 Kind = Literal["create", "update", "supersede", "reinforce", "duplicate"]
 
@@ -90,7 +95,9 @@ def decide(similarity: float, found: Contradiction | None) -> Kind:
     return "update" if similarity >= HIGH else "create"
 
 
-def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | None, now: float) -> Verdict:
+def judge(
+    connection: Connection, text: str, vectors: Vectors, own_id: int | None, now: float, nearest: Nearest | None = None
+) -> Verdict:
     """Return the verdict on a document against the live memories.
 
     It refers to the memory that the document contradicts, else to the nearest one; a contradiction below `HIGH` is only
@@ -102,10 +109,12 @@ def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | Non
         vectors: Its passage vectors, shape (n, dimensions).
         own_id: The id of its memory, which is not compared; None if it is not stored.
         now: The time, in epoch seconds; expired memories are not compared.
+        nearest: Finds passages; by default the file is searched, as of a process that saves a single document.
     """
     if not len(vectors) or not vectors.any():
         return Verdict("create", done="nothing: it has no vectors to compare")
-    others = alike(connection, vectors[:MOST_PASSAGES], own_id, now)
+    search = nearest or partial(nearest_in_file, connection)
+    others = alike(connection, vectors[:MOST_PASSAGES], own_id, now, search)
     others.sort(key=lambda pair: (-pair[1], pair[0].id))
     if not others:
         return Verdict("create")
@@ -115,9 +124,9 @@ def judge(connection: Connection, text: str, vectors: Vectors, own_id: int | Non
         for other, similarity in others
     ]
     taken_back = [at for at, found in enumerate(signs) if found is not None and found.counts]
-    nearest = others[0][1]
+    highest = others[0][1]
     # Prefer the nearest contradicted memory, unless it is below HIGH while the nearest one is not.
-    at = taken_back[0] if taken_back and (others[taken_back[0]][1] >= HIGH or nearest < HIGH) else 0
+    at = taken_back[0] if taken_back and (others[taken_back[0]][1] >= HIGH or highest < HIGH) else 0
     (other, similarity), found = others[at], signs[at]
     name = band(similarity)
     if name == "none":
@@ -165,7 +174,9 @@ def _supersede(txn: Transaction, verdict: Verdict, own_id: int, now: float) -> s
     return f"{verdict.key} is marked as superseded, by an edge of {MAKER}"
 
 
-def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: float) -> list[tuple[LivePassages, float]]:
+def alike(
+    connection: Connection, vectors: Vectors, own_id: int | None, now: float, nearest: Nearest
+) -> list[tuple[LivePassages, float]]:
     """Find the live memories nearest to a document.
 
     Args:
@@ -173,6 +184,7 @@ def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: flo
         vectors: The passage vectors of the document, shape (n, dimensions).
         own_id: The id of its memory, which is left out.
         now: The time, in epoch seconds; expired memories are left out.
+        nearest: Finds passages.
 
     Returns:
         At most `CANDIDATES` memories with their similarities (cosines), best candidate first.
@@ -180,8 +192,7 @@ def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: flo
     # Candidates are voted for: each probed passage adds a memory's best similarity among its neighbours.
     asked = np.unique(np.linspace(0, len(vectors) - 1, MOST_ASKED).round().astype(np.int64))
     votes: dict[int, float] = {}
-    for at in asked.tolist():
-        chunks, similarities = nearest_exact(connection, vectors[at], NEIGHBOURS)
+    for chunks, similarities in nearest(vectors[asked], NEIGHBOURS):
         memories = comparing.memories_of(connection, chunks)
         best: dict[int, float] = {}
         for chunk, similarity in zip(chunks.tolist(), similarities.tolist(), strict=True):
@@ -194,6 +205,11 @@ def alike(connection: Connection, vectors: Vectors, own_id: int | None, now: flo
     return [
         (other, similarity_of(vectors, comparing.vectors_of(connection, other.id, MOST_PASSAGES))) for other in chosen
     ]
+
+
+def nearest_in_file(connection: Connection, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
+    """A `Nearest` of the connection's file: reads all vectors for each query."""
+    return [nearest_exact(connection, query, limit) for query in queries]
 
 
 def similarity_of(one: Vectors, other: Vectors) -> float:

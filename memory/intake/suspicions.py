@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from speckit_memory.memory.intake.contradictions import Contradiction, contradiction
-from speckit_memory.memory.intake.prediction_error import HIGH, MOST_PASSAGES, alike
+from speckit_memory.memory.intake.prediction_error import HIGH, MOST_PASSAGES, Nearest, alike
 from speckit_memory.memory.intake.stale_verdicts import withdraw
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
@@ -16,8 +16,6 @@ from speckit_memory.memory.store.reading import comparing, reader
 
 BATCH = 25
 """Memories compared per transaction."""
-PASSAGES_READ = 2_000_000
-"""Vectors read per batch, all vectors four times per memory; large stores get smaller batches."""
 
 # An empty hash marks a save with a pending verdict, which is judged first: see `unfinished_saves`.
 _UNSCANNED = (
@@ -72,13 +70,12 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def compare_batch(connection: Connection, now: float) -> ComparedPairs:
-    """Compare the next batch of memories, without a lock, because reading takes long in a large store."""
-    passages: int = value(connection, "SELECT count(*) FROM chunks")
-    # `alike` searches all passages up to four times per memory (MOST_ASKED).
-    most = min(BATCH, max(1, PASSAGES_READ // (4 * max(1, passages))))
-    chosen = rows(connection, f"SELECT m.id, m.content_hash {_UNSCANNED} ORDER BY m.id LIMIT {most}", {"now": now})
-    pairs = {(pair.newer, pair.older): pair for memory, _ in chosen for pair in _pairs(connection, memory, now)}
+def compare_batch(connection: Connection, now: float, nearest: Nearest) -> ComparedPairs:
+    """Compare the next batch of memories, without a lock, because `nearest` takes long in a large store."""
+    chosen = rows(connection, f"SELECT m.id, m.content_hash {_UNSCANNED} ORDER BY m.id LIMIT {BATCH}", {"now": now})
+    pairs = {
+        (pair.newer, pair.older): pair for memory, _ in chosen for pair in _pairs(connection, memory, now, nearest)
+    }
     return ComparedPairs(chosen, list(pairs.values()))
 
 
@@ -118,12 +115,12 @@ def dismiss(txn: Transaction, number: int, now: float) -> bool:
     return bool(changed)
 
 
-def _pairs(connection: Connection, memory: int, now: float) -> list[_Pair]:
+def _pairs(connection: Connection, memory: int, now: float, nearest: Nearest) -> list[_Pair]:
     own = comparing.vectors_of(connection, memory, MOST_PASSAGES)
     if not len(own) or not own.any():
         return []
     found = []
-    for other, similarity in alike(connection, own, memory, now):
+    for other, similarity in alike(connection, own, memory, now, nearest):
         if similarity <= HIGH:
             continue
         newer, older = _by_age(connection, memory, other.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from speckit_memory.memory.intake.prediction_error import MOST_PASSAGES, Verdict, act, judge
+from speckit_memory.memory.intake.prediction_error import MOST_PASSAGES, Nearest, Verdict, act, judge
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading import comparing, reader
@@ -51,11 +51,13 @@ def waiting(connection: Connection, now: float) -> int:
     return number
 
 
-def judge_pending(connection: Connection, now: float) -> list[PendingVerdict]:
+def judge_pending(connection: Connection, now: float, nearest: Nearest) -> list[PendingVerdict]:
     """Return the verdicts on the next `BATCH` of them."""
     found = rows(connection, f"SELECT m.id, m.content_hash {_WAITING} ORDER BY m.id LIMIT {BATCH}", _facts(now))
     return [
-        PendingVerdict(memory, content_hash, judge(connection, reader.body(connection, memory), own, memory, now))
+        PendingVerdict(
+            memory, content_hash, judge(connection, reader.body(connection, memory), own, memory, now, nearest)
+        )
         for memory, content_hash in found
         for own in [comparing.vectors_of(connection, memory, MOST_PASSAGES)]
     ]

@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import apsw
 import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.upkeep import maintenance
 from speckit_memory.engine.upkeep.maintenance import JobOutcome, foreseen, run_due, told_runs
-from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS, Job, PreparedBatch
+from speckit_memory.engine.upkeep.maintenance_jobs import Job, PreparedBatch, jobs_for
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.segment_files.failures import GivenUpError
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.sessions import working_memory
+from speckit_memory.pipeline.process.yielding import yielding
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -133,7 +136,8 @@ def test_who_has_lost_the_lease_changes_nothing_more(database: Database, clock: 
             with database.write() as txn:
                 assert jobs.take(txn, "another", clock.now)
 
-    found = run_due(database, pause=pause, every=[job(5, lambda: done.append("batch"))])
+    with yielding(pause):
+        found = run_due(database, [job(5, lambda: done.append("batch"))])
     assert (found.elsewhere, found.jobs[0].state, len(done)) == (True, "waiting", 1)
     assert rows(database.reader(), "SELECT holder FROM job_lease") == [("another",)]
 
@@ -221,11 +225,39 @@ def test_sessions_are_forgotten_a_day_after_their_last_event(tmp_path: Path, clo
             with memory.session.database.write() as txn:
                 working_memory.note_event(txn, f"s{_}", [], NOW - 30 * HOUR, source="answer")
         found = memory.lifecycle.maintain()
-        assert found.jobs[0] == JobOutcome("sessions", "ran", 62, JOBS[0].what)
+        assert found.jobs[0] == JobOutcome("sessions", "ran", 62, "ended sessions deleted")
         reader = memory.session.database.reader()
         for table in ("session_state", "working_memory"):
             assert rows(reader, f"SELECT DISTINCT session FROM {table}") == [("young",)]
         assert rows(reader, "SELECT * FROM session_sent WHERE session <> 'young'") == []
+
+
+@pytest.mark.requirement("M11.job")
+def test_work_yields_between_rows_and_never_inside_a_write(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.md").write_text(f"# Rank fusion {number}\n\nScores are fused, part {number}.\n")
+    with Memory.open(tmp_path / "memory.db", root=tmp_path, environ={}) as memory:
+        memory.index([tmp_path])
+        database, yields = memory.session.database, list[bool]()
+
+        def pause() -> None:
+            yields.append(database.reader().txn_state() == apsw.mapping_txn_state["SQLITE_TXN_WRITE"])
+
+        every = [one for one in jobs_for(memory.session.opened) if one.name == "contradictions"]
+        with yielding(pause):
+            found = run_due(database, every)
+        assert found.jobs[0].count == 30
+        assert len(yields) > 30 * 4
+        assert not any(yields)
+
+        def end() -> None:
+            raise GivenUpError
+
+        with database.write() as txn:
+            txn.connection.execute("DELETE FROM scanned_memories")
+        with pytest.raises(GivenUpError), yielding(end):
+            memory.lifecycle.maintain()
+        assert rows(database.reader(), "SELECT * FROM scanned_memories") == []
 
 
 @pytest.mark.requirement("M5.searches")
@@ -276,7 +308,7 @@ def test_health_tells_what_was_done_in_the_background(tmp_path: Path) -> None:
         memory.index([tmp_path])
         memory.lifecycle.maintain()
         (check,) = (check for check in memory.status().checks if check.name == "maintenance")
-        idle = {VECTORS, *(job.name for job in JOBS)} - {"contradictions"}
+        idle = {job.name for job in jobs_for(memory.session.opened)} - {"contradictions"}
         named = re.search(r"nothing to do at 20.{14}: ([a-z, ]+)$", check.detail)
         assert check.ok
         assert named

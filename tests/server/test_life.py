@@ -15,14 +15,16 @@ import pytest
 from raw_server import raw_server
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.upkeep.maintenance_jobs import JOBS, VECTORS
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 
 DAY = 86_400.0
-NAMES = [VECTORS, *(job.name for job in JOBS)]
+NAMES = [
+    *("sessions", "expiry", "archival", "vectors", "verdicts", "contradictions", "consolidation", "learning"),
+    *("summaries", "absent", "ranks"),
+]
 
 
 def stored(root: Path, sql: str) -> list[Any]:

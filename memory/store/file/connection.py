@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import apsw
 
@@ -29,6 +29,7 @@ from speckit_memory.memory.store.file.opening import (
     vector_extension,
 )
 from speckit_memory.pipeline.process.clock import opening
+from speckit_memory.pipeline.process.yielding import yield_now
 
 T = TypeVar("T")
 
@@ -209,6 +210,12 @@ class Database:
                     if connection.in_transaction:  # on some damage, SQLite rolls the transaction back by itself
                         connection.execute("ROLLBACK")
 
+    @contextmanager
+    def yielding_read(self) -> Iterator[apsw.Connection]:
+        """As `snapshot_read`, but yields at each row that is read (see `pipeline.process.yielding`)."""
+        with self.snapshot_read() as connection, yielding_at_rows(connection):
+            yield connection
+
     def once(self, name: str, read: Callable[[apsw.Connection], T]) -> T:
         """The result of this read, which a snapshot of this thread makes once; outside of one it is made each time."""
         connection = self.reader()
@@ -339,3 +346,18 @@ class Database:
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
+
+
+@contextmanager
+def yielding_at_rows(connection: apsw.Connection) -> Iterator[None]:
+    """Yields at each row that the connection reads inside the block."""
+    connection.row_trace = _yield_at_row
+    try:
+        yield
+    finally:
+        connection.row_trace = None
+
+
+def _yield_at_row(_cursor: apsw.Cursor, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    yield_now()
+    return values

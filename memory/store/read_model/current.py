@@ -102,7 +102,7 @@ class ReadModel:
             pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
             if value(connection, pages) > MOST_BYTES:
                 return
-            segment = self._build(connection, self._builder.pause)
+            segment = self._build(connection)
         built = Snapshot.of_segment(segment, self._database, self._models)
         with self._refreshing:
             # The file of another writer may have become usable meanwhile.

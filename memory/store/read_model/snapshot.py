@@ -35,9 +35,8 @@ from speckit_memory.pipeline.ports import Ids
 MOST_CHANGED = 1_000
 """Memories put or deleted since the segment after which another one is used or built, or as many as there are."""
 
-BuildSegment = Callable[[apsw.Connection, Callable[[], None]], Container]
-"""Builds the segment of the state that the connection's transaction sees, in memory; calls the function every few
-rows."""
+BuildSegment = Callable[[apsw.Connection], Container]
+"""Builds the segment of the state that the connection's transaction sees, in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class Snapshot:
         if begin is not None and log is not None and begin.can_follow(log):
             return begin.advanced(database, connection, *log) if log[1] else begin
         of_file = cls.of_file(database, connection, models)
-        return of_file or cls.of_segment(build(connection, lambda: None), database, models)
+        return of_file or cls.of_segment(build(connection), database, models)
 
     @classmethod
     def of_segment(cls, segment: Container, database: Database, models: Models) -> Snapshot:

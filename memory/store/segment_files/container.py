@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -25,6 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from speckit_memory.memory.store.file.guarding.store_file import FOR_THE_OWNER
 from speckit_memory.memory.store.segment_files.mapping import StableMapping, stable
+from speckit_memory.pipeline.process.yielding import yield_now
 
 MAGIC = b"speckit-segment\x01"
 """The first bytes of every file; the last one is the version of this layout."""
@@ -49,10 +50,9 @@ class TornError(Exception):
 class Writer:
     """Writes arrays to a binary file, one after the other, and their table at the end. Raises OSError."""
 
-    def __init__(self, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called between blocks; an exception from it aborts the writing."""
+    def __init__(self, file: BinaryIO) -> None:
+        """Writes the beginning of the file."""
         self._file = file
-        self._pause = pause
         self._entries: dict[str, dict[str, Any]] = {}
         file.write(MAGIC)
 
@@ -85,7 +85,7 @@ class Writer:
 
     def _write(self, part: memoryview) -> None:
         self._file.write(part)
-        self._pause()
+        yield_now()
 
     def count(self, name: str) -> int:
         """The number of rows of an array already written. Raises KeyError for an unknown name."""
@@ -106,12 +106,12 @@ class FileWriter(Writer):
     A context manager: an exception, or leaving without `finish`, removes the file.
     """
 
-    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called between blocks; an exception from it aborts the writing."""
+    def __init__(self, path: Path) -> None:
+        """Opens the temporary file."""
         self._path = path
         self._waiting = 0
         self._unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        super().__init__(open(self._unfinished, "xb", opener=_for_the_owner), pause)  # noqa: SIM115
+        super().__init__(open(self._unfinished, "xb", opener=_for_the_owner))  # noqa: SIM115
 
     def __enter__(self) -> Self:
         return self

@@ -6,8 +6,7 @@ a few numbers per memory and passage, and the segment itself where no file can b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -22,10 +21,6 @@ from speckit_memory.memory.store.segment_writing import columns_part, lists_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.memory.store.tables import changes
 
-ROWS = 32
-"""Rows read between two pauses: a millisecond or two, which a search may have to wait."""
-
-Pause = Callable[[], None]
 OnParts = Callable[[int, int], None]
 
 
@@ -56,7 +51,6 @@ def build(
     connection: apsw.Connection,
     path: Path,
     vector_index: VectorIndexing = SHIPPED,
-    pause: Pause = lambda: None,
     progress: OnParts = lambda _done, _total: None,
 ) -> SegmentInfo:
     """Write the state that the connection's open transaction sees to a file, atomically.
@@ -67,7 +61,6 @@ def build(
         connection: A connection to the store.
         path: The file to create.
         vector_index: Decides by the number of vectors whether they get an index.
-        pause: Called between rows and blocks; an exception from it aborts the writing.
         progress: Receives the number of parts written and their total.
 
     Returns:
@@ -79,24 +72,23 @@ def build(
     """
     from tempfile import TemporaryFile
 
-    with FileWriter(path, pause) as writer, _pauses(connection, pause):
-        about = _write(connection, writer, lambda: TemporaryFile(dir=path.parent), pause, progress)  # noqa: SIM115
+    with FileWriter(path) as writer:
+        about = _write(connection, writer, lambda: TemporaryFile(dir=path.parent), progress)  # noqa: SIM115
         progress(_TOTAL - 1, _TOTAL)
-        lists_part.write(writer, path.parent, vector_index, pause)
+        lists_part.write(writer, path.parent, vector_index)
         digest, size = writer.finish(about)
     progress(_TOTAL, _TOTAL)
     return SegmentInfo(about["sequence"], digest, size)
 
 
-def build_in_memory(connection: apsw.Connection, pause: Pause) -> Container:
+def build_in_memory(connection: apsw.Connection) -> Container:
     """The segment of the state that the connection's open transaction sees, in anonymous memory.
 
-    It has no index of vectors. `pause` is called between rows and blocks; an exception from it aborts the work.
+    It has no index of vectors.
     """
     content = BytesIO()
-    writer = Writer(content, pause)
-    with _pauses(connection, pause):
-        writer.finish(_write(connection, writer, BytesIO, pause))
+    writer = Writer(content)
+    writer.finish(_write(connection, writer, BytesIO))
     return Container(content.getbuffer().toreadonly())
 
 
@@ -104,7 +96,6 @@ def _write(
     connection: apsw.Connection,
     writer: Writer,
     new_file: Callable[[], BinaryIO],
-    pause: Pause,
     progress: OnParts = lambda _done, _total: None,
 ) -> dict[str, Any]:
     """Write all parts but the lists of vectors; `new_file` opens a temporary file. Returns what the table says of the
@@ -113,27 +104,8 @@ def _write(
     token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
     for done, write in enumerate(_PARTS):
         progress(done, _TOTAL)
-        with Spill(new_file(), pause) as spill:  # one spill file per part, to use little disk space
+        with Spill(new_file()) as spill:  # one spill file per part, to use little disk space
             write(connection, writer, spill)
     progress(_TOTAL - 2, _TOTAL)
     model = vector_part.write(connection, writer)
     return {"format": FORMAT, "sequence": sequence, "token": token, "model": model}
-
-
-@contextmanager
-def _pauses(connection: apsw.Connection, pause: Pause) -> Iterator[None]:
-    """Pause between the rows of every query of the connection, too, so that the writers of parts need not."""
-    read = 0
-
-    def row(_cursor: apsw.Cursor, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        nonlocal read
-        read += 1
-        if not read % ROWS:
-            pause()
-        return values
-
-    connection.row_trace = row
-    try:
-        yield
-    finally:
-        connection.row_trace = None

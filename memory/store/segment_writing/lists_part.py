@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -14,17 +13,16 @@ from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
 from speckit_memory.memory.store.segment_files.container import FileWriter
 
 
-def write(writer: FileWriter, folder: Path, vector_index: VectorIndexing, pause: Callable[[], None]) -> None:
+def write(writer: FileWriter, folder: Path, vector_index: VectorIndexing) -> None:
     """Write lists of the vectors already written, if the setting asks for them and the library is installed.
 
     Args:
         writer: Has already written `vector.rows`.
         folder: Folder for a temporary file.
         vector_index: Decides by the number of vectors.
-        pause: Called between blocks.
     """
     if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.is_faiss_installed():
         return
     with TemporaryFile(dir=folder) as file:
-        ivf_lists.write(writer.written("vector.rows"), file, pause)
+        ivf_lists.write(writer.written("vector.rows"), file)
         writer.add(LISTS, np.memmap(file, np.uint8, "r"))

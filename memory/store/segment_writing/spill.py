@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from speckit_memory.pipeline.process.yielding import yield_now
 
 
 class Stretch(NamedTuple):
@@ -21,9 +22,8 @@ class Stretch(NamedTuple):
 class Spill:
     """Arrays in a temporary file, which nothing else uses. A context manager that closes it."""
 
-    def __init__(self, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
-        """`pause` is called before each array is written or read: sorting and merging do little else."""
-        self._pause = pause
+    def __init__(self, file: BinaryIO) -> None:
+        # Sorting and merging do little but read and write arrays, so `put` and `get` yield.
         self._file = file
         self._end = 0
 
@@ -37,7 +37,7 @@ class Spill:
 
     def put(self, array: NDArray[Any]) -> Stretch:
         """Append an array."""
-        self._pause()
+        yield_now()
         # Reads move the file position: always seek before writing.
         self._file.seek(self._end)
         # native byte order: no other process reads the file
@@ -48,7 +48,7 @@ class Spill:
 
     def get(self, stretch: Stretch, begin: int = 0, end: int | None = None) -> NDArray[Any]:
         """The elements [begin, end) of an array."""
-        self._pause()
+        yield_now()
         count = (stretch.length if end is None else end) - begin
         self._file.seek(stretch.offset + begin * stretch.kind.itemsize)
         return np.frombuffer(self._file.read(count * stretch.kind.itemsize), stretch.kind)

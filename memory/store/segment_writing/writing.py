@@ -129,7 +129,7 @@ def _write_segment(database: Database, folder: Path, build: Build) -> TrustedSeg
     path = folder / f"{secrets.token_hex(8)}.seg"
     try:
         # one snapshot for both: `last` is the last change in the file
-        with database.snapshot_read() as connection:
+        with database.yielding_read() as connection:
             last = trusted_segment.last_change(connection)
             built = build(connection, path)
         seen = stamp.look(path)

@@ -11,9 +11,10 @@ from time import perf_counter
 import apsw
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Database, yielding_at_rows
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.pipeline.process.yielding import yielding
 
 LOGGER = getLogger(__name__)
 SLICE_SECONDS = 0.002
@@ -53,9 +54,8 @@ class BackgroundBuilder:
         if thread is not None:
             thread.join()
 
-    def pause(self) -> None:
-        """Called by the work every few rows: rests after every few milliseconds. Raises GivenUpError once the store is
-        closed."""
+    def _pause(self) -> None:
+        """Rests after every few milliseconds of work. Raises GivenUpError once the store is closed."""
         if perf_counter() - self._began > SLICE_SECONDS:
             if self._stopped.wait(REST_SECONDS):
                 raise GivenUpError
@@ -67,12 +67,13 @@ class BackgroundBuilder:
         with self._reading:
             if self._stopped.is_set():
                 raise GivenUpError
-            with committed_read(self._database) as connection:
+            with committed_read(self._database) as connection, yielding_at_rows(connection):
                 yield connection
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            with yielding(self._pause):
+                work()
         except GivenUpError:
             pass
         except (SpeckitError, apsw.Error, MemoryError) as error:

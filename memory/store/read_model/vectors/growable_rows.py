@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,13 @@ class GrowableArray:
         """Consecutive rows, all in the base or all later ones; not copied."""
         border = len(self._base)
         return self._base[first : first + count] if first < border else self._late[first - border :][:count]
+
+    def blocks(self, size: int, rows: int) -> Iterator[tuple[int, Rows]]:
+        """The first `size` rows, at most so many at a time, each block with the number of its first row."""
+        border = min(size, len(self._base))
+        for begin, end in ((0, border), (border, size)):
+            for first in range(begin, end, rows):
+                yield first, self.stretch(first, min(rows, end - first))
 
     def product(self, size: int, direction: Rows) -> Rows:
         """The product of each of the first `size` rows with a vector: (size,)."""

@@ -7,7 +7,7 @@ used in place through the mapped file: lists that no query comes near to are nev
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from math import ceil, sqrt
 from typing import Any, BinaryIO
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from speckit_memory.pipeline.ports import Column, Ids, Vectors
 from speckit_memory.pipeline.process.clock import opening
+from speckit_memory.pipeline.process.yielding import yield_now
 
 Bytes = NDArray[np.uint8]
 
@@ -114,18 +115,17 @@ class InvertedLists:
         self._index = index
 
 
-def write(rows: Vectors, file: BinaryIO, pause: Callable[[], None] = lambda: None) -> None:
+def write(rows: Vectors, file: BinaryIO) -> None:
     """Write the lists of these unit vectors, at least one, to a file.
 
     Holds 40 rows per list in memory, and at the end the lists themselves: slightly more than a byte per component.
-    `pause` is called between blocks.
     """
     import faiss
 
     # single-threaded: concurrent searches get the other processors
     faiss.omp_set_num_threads(1)
     count, dimensions = rows.shape
-    middles = _middles(rows, list_count(count), pause)
+    middles = _middles(rows, list_count(count))
     coarse = faiss.IndexFlatIP(dimensions)
     coarse.add(middles)
     index = faiss.IndexIVFScalarQuantizer(
@@ -133,28 +133,28 @@ def write(rows: Vectors, file: BinaryIO, pause: Callable[[], None] = lambda: Non
     )
     # Two passes over the rows: the range of each component, then the quantised rows.
     low, high = np.full(dimensions, np.inf, np.float32), np.full(dimensions, -np.inf, np.float32)
-    for block in _blocks(rows, pause):
+    for block in _blocks(rows):
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
     # The range of each component over all rows; the library would use that of a sample and clip the rest.
     faiss.copy_array_to_vector(np.concatenate([low, high - low]), index.sq.trained)
     index.is_trained = True
-    for block in _blocks(rows, pause):
+    for block in _blocks(rows):
         index.add(block)
     faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
     file.flush()
 
 
-def _middles(rows: Vectors, lists: int, pause: Callable[[], None]) -> Vectors:
+def _middles(rows: Vectors, lists: int) -> Vectors:
     """The centroids of the lists, unit vectors: spherical k-means over evenly spaced rows."""
     import faiss
 
     places = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED * lists)).astype(np.intp)
     sample = np.ascontiguousarray(rows[places], np.float32)
     middles: Vectors | None = None
-    # One iteration per call, so that `pause` runs between iterations.
+    # One iteration per call, to yield between iterations.
     for _ in range(ROUNDS):
-        pause()
+        yield_now()
         means = faiss.Kmeans(
             rows.shape[1],
             lists,
@@ -170,7 +170,7 @@ def _middles(rows: Vectors, lists: int, pause: Callable[[], None]) -> Vectors:
     return middles
 
 
-def _blocks(rows: Vectors, pause: Callable[[], None]) -> Iterator[Vectors]:
+def _blocks(rows: Vectors) -> Iterator[Vectors]:
     for start in range(0, len(rows), BLOCK):
-        pause()
+        yield_now()
         yield np.ascontiguousarray(rows[start : start + BLOCK], np.float32)

@@ -89,6 +89,10 @@ class ListedMatrix:
         """See `VectorMatrix.vectors`."""
         return self._exact.vectors(ids)
 
+    def nearest_chunks(self, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
+        """See `VectorMatrix.nearest_chunks`, which reads no lists."""
+        return self._exact.nearest_chunks(queries, limit)
+
     def nearest(self, query: Vectors, limit: int, scope: Restriction, level: Level) -> tuple[Ids, Column, Ids]:
         """The nearest rows; of those in lists, only the lists nearest to the query are read.
 

@@ -11,6 +11,7 @@ from speckit_memory.memory.store.read_model.vectors.growable_rows import Growabl
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.pipeline.arithmetic import best_of_each, distinct
 from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
+from speckit_memory.pipeline.process.yielding import yield_now
 
 HOLE = -1
 """The chunk and memory id of a removed row."""
@@ -20,6 +21,9 @@ DECIMALS = 7
 
 GATHERED_SHARE = 0.25
 """Below this share of admitted rows, copying them out is faster than comparing all rows."""
+
+BLOCK = 4096
+"""Rows compared between two yields of background work: some milliseconds, in which the interpreter is free."""
 
 _EXCLUDED = np.float32(-3)
 _LOWEST = -2.0
@@ -145,6 +149,36 @@ class VectorMatrix:
         cut = _cut(leaders, owners, limit, scope)
         near = (rough >= max(cut - self._margin(), _LOWEST)).nonzero()[0]
         return self.ranked(direction, near, limit, scope, level)
+
+    def nearest_chunks(self, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
+        """The chunks nearest to each of some unit vectors, in one pass over the rows that yields between blocks.
+
+        Args:
+            queries: Shape (n, dimensions), n above 0.
+            limit: Number of chunks for each, above 0.
+
+        Returns:
+            For each query, chunk ids and cosines, similarity descending, then id ascending. Exact.
+        """
+        # best: (n, limit) float32, the largest products of each query so far; near: rows that may belong to them
+        directions = np.stack([query / np.linalg.norm(query) for query in queries.astype(np.float64)])
+        best = np.full((len(queries), limit), _EXCLUDED)
+        near: list[list[NDArray[np.intp]]] = [[] for _ in queries]
+        for first, block in self._room.blocks(self.size, BLOCK):
+            yield_now()
+            rough = directions.astype(np.float32) @ block.T
+            rough[:, self._chunks[first : first + len(block)] == HOLE] = _EXCLUDED
+            best = np.partition(np.append(best, rough, axis=1), -limit, axis=1)[:, -limit:]
+            reaching = rough >= np.maximum(best.min(axis=1) - self._margin(), _LOWEST)[:, None]
+            for number, rows in enumerate(reaching):
+                near[number].append(first + rows.nonzero()[0])
+        found = []
+        for direction, places in zip(directions, near, strict=True):
+            rows = np.concatenate([np.empty(0, np.intp), *places])
+            similarity, chunks = self._exact(direction, rows), self._chunks[rows]
+            order = np.lexsort((chunks, -similarity))[:limit]
+            found.append((chunks[order], similarity[order]))
+        return found
 
     def direction(self, query: Vectors) -> Column | None:
         """The query as a unit vector in double precision; None when nothing is near to it. Raises E002."""

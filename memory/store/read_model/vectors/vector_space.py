@@ -17,7 +17,7 @@ from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.memory.store.read_model.vectors.token_space import SnapshotTokens
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.tables.meta import get_meta
-from speckit_memory.memory.store.tables.vectors.vectors import MODEL
+from speckit_memory.memory.store.tables.vectors.vectors import MODEL, nearest_exact
 from speckit_memory.pipeline.ports import Column, Ids, Level, Unavailable, Vectors
 from speckit_memory.pipeline.process.clock import opening
 
@@ -80,6 +80,13 @@ class SnapshotVectors:
             return self._held[1].nearest(query, limit, scope, level)
         with self._file() as connection:
             return sqlite_vectors.nearest(connection, self._columns, query, limit, scope, level)
+
+    def nearest_chunks(self, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
+        """The chunks nearest to each of some unit vectors: see `VectorMatrix.nearest_chunks`."""
+        if self._held is not None:
+            return self._held[1].nearest_chunks(queries, limit)
+        with self._file() as connection:
+            return [nearest_exact(connection, query, limit) for query in queries]
 
     def vectors(self, ids: Ids) -> Vectors:
         """The vectors of chunks, or the mean directions of memories: see `VectorMatrix.vectors`."""

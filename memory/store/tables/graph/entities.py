@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import apsw
@@ -52,16 +52,15 @@ def names(connection: apsw.Connection) -> int:
     return number
 
 
-def unread(connection: apsw.Connection, limit: int) -> list[Unread]:
+def unread(connection: apsw.Connection, limit: int) -> Iterator[Unread]:
     """The first `limit` memories to scan, by id, with their texts."""
     # the inner SELECT chooses the memories before any body is read
-    found = rows(
-        connection,
+    found = connection.execute(
         "SELECT id, content_hash, title, body FROM bodies JOIN "
         f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?) ON memory_id = id ORDER BY id",
         (limit,),
     )
-    return [Unread(*row) for row in found]
+    return (Unread(*row) for row in found)
 
 
 def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tuple[str, str]]) -> None:

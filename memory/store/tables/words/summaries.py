@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -38,16 +38,15 @@ def count_outdated(connection: apsw.Connection) -> int:
     return number
 
 
-def unread(connection: apsw.Connection, limit: int, characters: int) -> list[SummaryCandidate]:
+def unread(connection: apsw.Connection, limit: int, characters: int) -> Iterator[SummaryCandidate]:
     """The first `limit` memories without a summary, by id, with the first `characters` of their texts."""
     # the inner SELECT chooses the memories before any body is read
-    found = rows(
-        connection,
+    found = connection.execute(
         "SELECT id, content_hash, title, substr(body, 1, ?2) FROM bodies JOIN "
         f"(SELECT m.id, m.content_hash, m.title {_OUTDATED} ORDER BY m.id LIMIT ?1) ON memory_id = id ORDER BY id",
         (limit, characters),
     )
-    return [SummaryCandidate(*row) for row in found]
+    return (SummaryCandidate(*row) for row in found)
 
 
 def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> None:

@@ -188,6 +188,23 @@ def document(number: int, chunks: int) -> Document:
 
 
 @pytest.mark.requirement("C1.cosine")
+def test_many_queries_at_once_have_the_chunks_of_each(
+    stored: tuple[Database, VectorMatrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, matrix = stored
+    monkeypatch.setattr("speckit_memory.memory.store.read_model.vectors.matrix.BLOCK", 7)
+    rows = loading.load_vectors(database.reader())[1]
+    # a state with removed rows, rows that equal one another, and rows behind the base
+    later = matrix.replaced(np.array([3, 5]), np.arange(9_001, 9_012), np.full(11, 9_000), np.repeat(rows[4:5], 11, 0))
+    for state, limit in ((matrix, 5), (later, 20), (later, 10_000)):
+        found = state.nearest_chunks(rows[:6], limit)
+        for query, (ids, similarity) in zip(rows[:6], found, strict=True):
+            expected_ids, expected, _ = state.nearest(query, limit, Everything(), "chunk")
+            np.testing.assert_array_equal(ids, expected_ids)
+            np.testing.assert_array_equal(similarity, expected)
+
+
+@pytest.mark.requirement("C1.cosine")
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
 def test_the_matrix_answers_as_sqlite_vec_does(stored: tuple[Database, VectorMatrix], share: float) -> None:
     database, matrix = stored

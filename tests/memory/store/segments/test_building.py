@@ -27,6 +27,7 @@ from speckit_memory.memory.store.tables.graph import edges
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import FIELDS, Filter
+from speckit_memory.pipeline.process.yielding import yielding
 
 Make = Callable[..., Document]
 SIZE = 4
@@ -242,13 +243,13 @@ def test_building_can_be_given_up_at_every_step_and_leaves_nothing(
 
     with new_database() as database:
         some(database, document)
-        with database.snapshot_read() as connection:
-            building.build(connection, folder / "whole", pause=pause)
+        with yielding(pause), database.yielding_read() as connection:
+            building.build(connection, folder / "whole")
             steps = -1 - left
             assert steps > 100
             (folder / "whole").unlink()
             for moment in range(1, steps + 1, 7):
                 left = moment
                 with pytest.raises(GivenUpError):
-                    building.build(connection, folder / "none", pause=pause)
+                    building.build(connection, folder / "none")
                 assert list(folder.iterdir()) == []
