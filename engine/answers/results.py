@@ -20,6 +20,9 @@ class ChannelEvidence:
     score: float
 
 
+_NO_TEXTS: Mapping[str, Any] = {"channels": {}, "steps": (), "snippet": "", "passage": "", "reason": "", "notes": {}}
+
+
 @dataclass(frozen=True, slots=True)
 class ResultRow:
     """One memory of an answer.
@@ -51,26 +54,8 @@ class ResultRow:
 
     def without_texts(self) -> ResultRow:
         """The row without evidence and texts, but for whether it has the whole text."""
-        return ResultRow(
-            id=self.id,
-            key=self.key,
-            title=self.title,
-            folder=self.folder,
-            tier=self.tier,
-            state=self.state,
-            score=self.score,
-            channels={},
-            steps=(),
-            snippet="",
-            reason="",
-            heading=self.heading,
-            first_line=self.first_line,
-            last_line=self.last_line,
-            chunk_hits=self.chunk_hits,
-            notes={},
-            content=self.content[:1],
-            repeated=self.repeated,
-        )
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        return ResultRow(**{**kept, **_NO_TEXTS, "content": self.content[:1]})
 
     def as_json(self) -> dict[str, Any]:
         """The entry of `results`."""

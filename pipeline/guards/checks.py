@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,7 +169,7 @@ def check_fused(answer: object, rows: int, scale: Scale, step: str) -> Fused | U
 def _fused(answer: object, rows: int) -> Fused:
     assert isinstance(answer, Fused)
     names = texts(answer.names, "names", MOST_PARTS)
-    return replace(answer, parts=_numbers(answer.parts, (rows, len(names)), "finite addends"))
+    return Fused(names, _numbers(answer.parts, (rows, len(names)), "finite addends"))
 
 
 def check_reranking(answer: object, pool: Pool, scale: Scale, step: str) -> Reranking | Unavailable:
@@ -220,7 +219,7 @@ def _workings(found: object, rows: int) -> Workings | None:
         raise InvalidComponentOutput(
             f"returned workings with numbers of more than {LARGEST:g}; accepted: finite numbers, or NaN"
         )
-    return replace(found, parts=numbers)
+    return Workings(found.formulas, found.names, numbers)
 
 
 def _check_groups(answer: Grouped, pool: Pool, step: str) -> None:

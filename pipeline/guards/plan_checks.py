@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -110,6 +110,8 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
 """The check of each field that a step may change."""
 _FIELDS = tuple(_CHECKS)
 _VALUES = attrgetter(*_FIELDS)
+_OWN = attrgetter(*(each.name for each in fields(Plan) if each.name not in _CHECKS))
+"""The fields that only the frame sets."""
 
 
 def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
@@ -134,7 +136,8 @@ def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
             raise InvalidComponentOutput("must keep the query itself as the first variant")
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
-    return replace(before, **changed)
+    # the frame's own fields are not taken from a step
+    return answer if type(answer) is Plan and _OWN(answer) == _OWN(before) else replace(before, **changed)
 
 
 def check_asked(plan: Plan | Unavailable, channels: Sequence[str], step: str) -> Plan | Unavailable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from mcp_types import CallToolResult, TextContent
 
@@ -39,6 +39,7 @@ SCHEMA: dict[str, Any] = {"type": "object"}
 Rows = Sequence[dict[str, Any]]
 Follow = Callable[[Rows], None]
 """Called after an answer is built, with the rows sent and their possibly cut texts."""
+RowText = Callable[[int, dict[str, Any]], str]
 Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
 """Returns the number of tokens of each text."""
@@ -46,34 +47,6 @@ Count = Callable[[Sequence[str]], list[int]]
 
 def _list_row(_number: int, row: dict[str, Any]) -> str:
     return f"- {fields(row)}"
-
-
-class RowParts(Protocol):
-    """A row rendered but for its stored text."""
-
-    def text(self, stored: str, *, brief: bool) -> str:
-        """The row as Markdown with this text, more briefly for answers over budget."""
-
-
-class RenderedRows:
-    """The rows of one answer as Markdown. Each row is rendered once, whether its stored text is lengthened or cut."""
-
-    def __init__(self, render: Callable[[int, dict[str, Any]], RowParts], *, brief: bool = True) -> None:
-        """`render` takes the number of a row from 1, and the row. `brief`: an answer over budget shows them briefly."""
-        self._render = render
-        self.brief = brief
-        self._parts: dict[int, RowParts] = {}
-
-    def text(self, number: int, row: dict[str, Any], *, brief: bool = False) -> str:
-        """The row with this number as Markdown; only its stored text may differ from an earlier call."""
-        parts = self._parts.get(number)
-        if parts is None:
-            parts = self._parts[number] = self._render(number, row)
-        return parts.text(row.get(TEXT_FIELD, ""), brief=brief)
-
-    def unrendered(self) -> RenderedRows:
-        """The same with no row rendered yet; for another thread, or to free the texts."""
-        return RenderedRows(self._render, brief=self.brief)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +75,10 @@ class Reply:
     """What happens to the first row whose whole text does not fit, unless `whole_texts`."""
     facts: str = ""
     """One line of the text on `data` other than rows; stored text in it must be escaped (`server.console.markdown`)."""
-    row_text: Callable[[int, dict[str, Any]], str] = _list_row
+    row_text: RowText = _list_row
     """Renders a row, given its number from 1, as Markdown."""
-    rendered: RenderedRows | None = None
-    """Renders the rows in place of `row_text`, where they have a brief form or were rendered already."""
+    brief_text: RowText | None = None
+    """Renders a row more briefly, for an answer over its budget; None if rows have no brief form."""
     unit: str = ""
     """Noun for the rows where they are counted; by default the name in `rows`."""
     hint_of_count: Callable[[int], str] | None = None
@@ -179,12 +152,11 @@ class _Draft:
         return {name: sendable(part) for name, part in whole.items()}
 
     def row_texts(self) -> list[str]:
-        if rendered := self.reply.rendered:
-            brief = self.brief and rendered.brief
-            texts = [rendered.text(number, row, brief=brief) for number, row in enumerate(self.rows, start=1)]
-        else:
-            texts = [self.reply.row_text(number, row) for number, row in enumerate(self.rows, start=1)]
-        return list(map(displayable_name, texts))
+        return [self.row_text(number) for number in range(1, len(self.rows) + 1)]
+
+    def row_text(self, number: int) -> str:
+        render = (self.brief and self.reply.brief_text) or self.reply.row_text
+        return displayable_name(render(number, self.rows[number - 1]))
 
     def text(self) -> str:
         notes = [f"Note: {one_line(hint)}" for hint in self.all_hints()]
@@ -227,9 +199,7 @@ class BudgetedReply:
         if not notes or self.draft is None:
             return self
         rows = [dict(row) for row in self.document["data"].get(self.draft.reply.rows, [])]
-        rendered = self.draft.reply.rendered
-        reply = replace(self.draft.reply, rendered=rendered and rendered.unrendered())  # threads may share the answer
-        draft = replace(self.draft, rows=rows, notes=notes, reply=reply)
+        draft = replace(self.draft, rows=rows, notes=notes)  # threads may share the answer
         text, tokens = _fitted(draft, count)
         meta = {**self.meta, "token_count": tokens}
         return replace(self, text=text, document=draft.document(), meta=meta, rows=draft.rows, draft=None)
@@ -265,10 +235,9 @@ def fit_to_budget(reply: Reply, tool: str, budget: int, count: Count) -> Budgete
     # a part that failed now may work at the next call
     again = None if reply.degraded else reply.again
     document = draft.document()
-    # answers are cached: drop the callbacks, the renderings, and the rows that were left out
-    unrendered = reply.rendered and reply.rendered.unrendered()
+    # answers are cached: drop the callbacks, and the rows that were left out
     rows, draft.rows = draft.rows, []
-    draft.reply = replace(reply, data=document["data"], after=None, again=None, rendered=unrendered)
+    draft.reply = replace(reply, data=document["data"], after=None, again=None)
     return BudgetedReply(text, document, meta, rows, reply.after, again, reply.pipeline, draft)
 
 
@@ -396,7 +365,7 @@ def _added(draft: _Draft, row: dict[str, Any], room: int, count: Count) -> bool:
         # mark the cut; an ellipsis from an earlier cut is replaced
         row[TEXT_FIELD] = stored.rstrip(" …") + " …"
         # joined texts may have a few tokens more than the sum of both
-        excess = count([draft.row_texts()[-1]])[0] + SEAM - room
+        excess = count([draft.row_text(len(draft.rows))])[0] + SEAM - room
         if excess <= 0:
             return True
         stored = stored[: len(stored) - max(excess * CUT_PER_TOKEN, 8)]

@@ -8,7 +8,8 @@ from speckit_memory.engine.answers.results import ResultRow
 from speckit_memory.memory.editing.sections import parts
 from speckit_memory.server.console.markdown import quote_text
 from speckit_memory.server.logging import logs
-from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, RenderedRows
+from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
+from speckit_memory.server.views.rows.row_text import SearchRows
 
 BUDGET = 4000
 """Token budget of a search for whole memories, that of a complex question in the catalogue."""
@@ -25,7 +26,7 @@ _PLACE = 60
 
 
 def lengthen(
-    shown: list[dict[str, Any]], rows: Sequence[ResultRow], rendered: RenderedRows, budget: int, count: Count
+    shown: list[dict[str, Any]], rows: Sequence[ResultRow], rendered: SearchRows, budget: int, count: Count
 ) -> tuple[str, ...]:
     """Replaces excerpts by longer texts, best row first, while the budget lasts.
 
@@ -51,7 +52,7 @@ def lengthen(
     # room: tokens left after rendering all rows with their excerpts
     room = int(budget * USED_FOR_ROWS) - sum(count([rendered.text(at, row) for at, row in enumerate(shown, 1)]))
     if room < 0:  # over budget: the rows will be rendered briefly
-        brief = [rendered.text(at, row, brief=True) for at, row in enumerate(shown, 1)]
+        brief = [rendered.brief(at, row) for at, row in enumerate(shown, 1)]
         room = int(budget * USED_FOR_ROWS) - sum(count(brief))
     wanted = whole = 0
     for each, row in zip(shown, rows, strict=True):

@@ -10,7 +10,7 @@ from speckit_memory.server.calls.context_mode import SETTINGS, choose
 from speckit_memory.server.calls.parameters import Anchors, Dedup, Flag, Folder, Intent, SessionId, TokenBudget
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, rows_of
-from speckit_memory.server.replies.envelope import RenderedRows, Reply
+from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 2000
@@ -58,7 +58,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
         """
         from speckit_memory.engine.answers.search_options import SearchOptions
         from speckit_memory.server.tools import content
-        from speckit_memory.server.views.rows.row_text import SearchRow
+        from speckit_memory.server.views.rows.row_text import SearchRows
         from speckit_memory.server.views.rows.rows import (
             attended_rows,
             attended_text,
@@ -100,7 +100,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             content=includeContent and not pressed,
             query_id=logs.query_id(),
         )
-        data, rendered = search_data(result), RenderedRows(partial(SearchRow, why=SHIPPED_FORM.why))
+        data, rendered = search_data(result), SearchRows()
         hints = search_hints(result)
         resumed = result.pipeline.name == "resume"
         none = resumed and bool(result.why_nothing)
@@ -122,7 +122,8 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             rows="results",
             whole_texts=alone,
             facts="\n".join(filter(None, facts)),
-            rendered=rendered,
+            row_text=rendered.text,
+            brief_text=rendered.brief,
             pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
             again=None if sessionId else partial(note_served_again, memory, result.without_texts()),

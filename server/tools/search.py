@@ -23,7 +23,7 @@ from speckit_memory.server.calls.parameters import (
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.logging import logs
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm, rows_of
-from speckit_memory.server.replies.envelope import RenderedRows, Reply
+from speckit_memory.server.replies.envelope import Reply
 from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 1500
@@ -124,7 +124,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             bypassCache: Whether the answer is computed anew; `SpeckitTool` reads it.
         """
         from speckit_memory.server.tools import content
-        from speckit_memory.server.views.rows.row_text import SearchRow
+        from speckit_memory.server.views.rows.row_text import SearchRows
         from speckit_memory.server.views.rows.rows import (
             budget_of,
             degraded_parts,
@@ -177,7 +177,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             query_id=logs.query_id(),
         )
         budget = tokenBudget or max(budget_of(result, BUDGET), content.BUDGET if includeContent else 0)
-        data, rendered = search_data(result), RenderedRows(partial(SearchRow, why=form.why), brief=not explain)
+        data, rendered = search_data(result), SearchRows(form.why)
         if explain:
             for shown, row in zip(data["results"], result.results, strict=True):
                 detail = row.as_json()
@@ -200,7 +200,8 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             rows="results",
             facts=search_facts(result),
             aside=absent.told if absent else None,
-            rendered=rendered,
+            row_text=rendered.text,
+            brief_text=None if explain else rendered.brief,
             budget=budget,
             last=form.last,
             pipeline=result.pipeline.hash,

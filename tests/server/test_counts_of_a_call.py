@@ -52,9 +52,10 @@ def counted() -> Iterator[Counter[str]]:
             (os, "lstat", "stats"),
         ):
             patched.enter_context(patch.object(owner, name, counting(what, getattr(owner, name))))
-        replace = counting("copies", dataclasses.replace)
-        for module in tuple(sys.modules.values()):
-            if getattr(module, "replace", None) is dataclasses.replace:
+        original = dataclasses.replace
+        replace = counting("copies", original)
+        for module in tuple(sys.modules.values()):  # one of them is `dataclasses` itself
+            if getattr(module, "replace", None) is original:
                 patched.enter_context(patch.object(module, "replace", replace))
         for connection in _connections():
             connection.exec_trace = traced
@@ -97,7 +98,7 @@ def test_a_search_that_is_not_cached_asks_once_for_each_state(workspace: Path) -
     assert counts["identities"] == 2  # as it begins and as it ends
     assert counts["stats"] <= 6  # three files, the store's path, its identity twice
     assert counts["statements"] <= 12
-    assert counts["copies"] <= 12
+    assert counts["copies"] <= 13
     assert counts["rows rendered"] == counts["rows"] > 1
 
 

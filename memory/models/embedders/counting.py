@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.models.embedders.protocol import Embedder, TokenCounter
+from speckit_memory.memory.models.embedders.protocol import Embedder
 
 # Estimates the number of language-model tokens of a text by its scripts, without a tokeniser.
 #
@@ -74,11 +74,12 @@ def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[
     Tokenisers of large language models have several times the bundled one's 32,000 tokens and so count fewer: both ways
     err on the high side. If the tokeniser cannot be read, the estimate is used.
     """
-    if isinstance(model, TokenCounter):
+    if count := getattr(model, "count_tokens", None):  # the check of a protocol takes longer than most counts
         try:
             if max(map(len, texts), default=0) <= COUNTED_AT_ONCE:
-                return model.count_tokens(texts)
-            return [sum(model.count_tokens([piece])[0] for piece in _pieces(text)) for text in texts]
+                counts: list[int] = count(texts)
+                return counts
+            return [sum(count([piece])[0] for piece in _pieces(text)) for text in texts]
         except SpeckitError:
             pass  # the error is reported when vectors are requested
     return [estimated_tokens(text) for text in texts]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from speckit_memory.pipeline.ports import Tokens
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+T = TypeVar("T")
+
 BLANK = "▁"
 """Replaces blanks in tokens, and precedes every text."""
 MOST_PIECES = 100_000
 """Pieces cached (about 20 MB) before the cache is cleared."""
 LONGEST_PIECE = 64
 """Characters of a cached piece; longer ones rarely recur."""
+MOST_LINES = 5_000
+LONGEST_LINE = 2_000
+"""Lines whose number of tokens is cached, and the characters of such a line: at most 10 MB."""
 
 _SIGN = r"[!-@\[-`{-~]"
 _PIECE = re.compile(
@@ -41,7 +46,10 @@ class Pieces:
     """Tokenises texts with a tokeniser for which `divisible` is true. Safe to share between threads."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._numbers = _Numbers(tokenizer)
+        self._model = tokenizer.model
+        # from pieces to their token ids as uint16 bytes, and from lines to their number of tokens
+        self._numbers = _Cache(self._cut, MOST_PIECES, LONGEST_PIECE)
+        self._counts = _Cache(self._count, MOST_LINES, LONGEST_LINE)
         # Added tokens match anywhere in a text, also across the borders of pieces.
         self._added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
 
@@ -52,6 +60,24 @@ class Pieces:
         pieces = _PIECE.findall(BLANK + text) if text else []
         # Joins the cached uint16 bytes of all pieces; a bytearray keeps the array writable.
         return np.frombuffer(bytearray().join(map(self._numbers.__getitem__, pieces)), np.uint16)
+
+    def count(self, text: str) -> int | None:
+        """Return the number of tokens of a text, or None as `tokens` does.
+
+        No piece continues over a line end, which is one token itself. Texts that are shortened to a budget are counted
+        again and again with the same lines, so the last ones are cached.
+        """
+        if any(added in text for added in self._added):
+            return None
+        lines = (BLANK + text if text else "").split("\n")
+        return len(lines) - 1 + sum(map(self._counts.__getitem__, lines))
+
+    def _cut(self, piece: str) -> bytes:
+        # uint16 suffices for a vocabulary of 32,000 tokens.
+        return array("H", [token.id for token in self._model.tokenize(piece.replace(" ", BLANK))]).tobytes()
+
+    def _count(self, line: str) -> int:
+        return sum(map(len, map(self._numbers.__getitem__, _PIECE.findall(line)))) // 2
 
 
 def divisible(tokenizer: Tokenizer) -> bool:
@@ -91,19 +117,19 @@ def _is_made(token: str, vocabulary: Collection[str]) -> bool:
     return any(token[:at] in vocabulary and token[at:] in vocabulary for at in range(1, len(token)))
 
 
-class _Numbers(dict[str, bytes]):
-    """Cache from pieces to their token ids as uint16 bytes, filled on demand."""
+class _Cache(dict[str, T]):
+    """What was made of texts, filled on demand and cleared when full."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, make: Callable[[str], T], most: int, longest: int) -> None:
         super().__init__()
-        self._model = tokenizer.model
+        self._make = make
+        self._most = most
+        self._longest = longest
 
-    def __missing__(self, piece: str) -> bytes:
-        tokens = self._model.tokenize(piece.replace(" ", BLANK))
-        # uint16 suffices for a vocabulary of 32,000 tokens.
-        numbers = array("H", [token.id for token in tokens]).tobytes()
-        if len(piece) <= LONGEST_PIECE:
-            if len(self) >= MOST_PIECES:
+    def __missing__(self, text: str) -> T:
+        made = self._make(text)
+        if len(text) <= self._longest:
+            if len(self) >= self._most:
                 self.clear()
-            self[piece] = numbers
-        return numbers
+            self[text] = made
+        return made

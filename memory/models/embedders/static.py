@@ -119,8 +119,12 @@ class StaticEmbedder:
         """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
         if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
             return list(map(len, cut))
-        by_pieces, self._counts = self._counts, True  # it pays off for a process that counts repeatedly
-        return list(map(len, self._tokens(texts, by_pieces=by_pieces)))
+        pieces = self._read_tokeniser().pieces if self._counts else None
+        self._counts = True  # pieces pay off for a process that counts repeatedly
+        counts = [pieces.count(text) if pieces else None for text in texts]
+        whole = [text for text, count in zip(texts, counts, strict=True) if count is None]
+        others = map(len, self._tokens(whole, by_pieces=False))
+        return [next(others) if count is None else count for count in counts]
 
     def _tokens(self, texts: Sequence[str], *, by_pieces: bool) -> list[Tokens]:
         """The token ids of each text by the library."""

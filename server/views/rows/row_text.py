@@ -21,15 +21,15 @@ class SearchRow:
 
     def __init__(self, number: int, row: dict[str, Any], why: Why = SHIPPED_FORM.why) -> None:
         """Renders the lines about a row."""
-        self._quoted = ("", "")
-        self._lines, self._reason, self._scores, self._said = [], "", "", set[str]()
+        self._texts: dict[bool, tuple[str, str]] = {}
+        self._head, self._reason, self._scores, self._said = "", "", "", set[str]()
         key, title = one_line(row["key"]), one_line(row["title"])
         notes = dict(row.get("notes", {}))
         # sent before in this session: one line, with successors, which may be new
         if "already_sent" in notes and TEXT_FIELD not in row:
             successors = ", ".join(one_line(other["key"]) for other in notes.get("superseded_by") or ())
             sent = f"already sent: {one_line(notes['already_sent'])}"
-            self._lines = [f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"]
+            self._head = f"\n## {number}. {about(sent, successors and f'superseded by {successors}')}"
             return
         place = _place(*row.get("lines", (0, 0)))
         sections = notes.pop("sections", [])
@@ -51,7 +51,7 @@ class SearchRow:
                 shown.append(f"{words} {one_line(other['key'])} ({_label(other)})")
                 shown.append(quote_text(other.get("words", "")))
         shown.append(fields(notes))
-        self._lines = shown
+        self._head = "\n".join(filter(None, shown))
         self._reason = _why(row.get("reason", ""), why)
         self._said = {title, *row.get("heading", "").split(" > ")}
         if "steps" in row:
@@ -61,10 +61,31 @@ class SearchRow:
 
     def text(self, stored: str, *, brief: bool = False) -> str:
         """The row as Markdown with this text; briefly without why it was found."""
-        if stored != self._quoted[0]:
-            self._quoted = stored, quote_text(_without_headings(stored, self._said))
-        reason = "" if brief else self._reason
-        return "\n".join(part for part in (*self._lines, reason, self._scores, self._quoted[1]) if part)
+        known = self._texts.get(brief)
+        if known is None or known[0] != stored:
+            quoted = quote_text(_without_headings(stored, self._said))
+            reason = "" if brief else self._reason
+            text = "\n".join(filter(None, (self._head, reason, self._scores, quoted)))
+            known = self._texts[brief] = stored, text
+        return known[1]
+
+
+class SearchRows:
+    """The rows of one answer. Each is rendered once, whether its stored text is lengthened or cut."""
+
+    def __init__(self, why: Why = SHIPPED_FORM.why) -> None:
+        self._why: Why = why
+        self._rows: dict[int, SearchRow] = {}
+
+    def text(self, number: int, row: dict[str, Any], *, brief: bool = False) -> str:
+        """The row with this number, from 1; only its stored text may differ from an earlier call."""
+        if number not in self._rows:
+            self._rows[number] = SearchRow(number, row, self._why)
+        return self._rows[number].text(row.get(TEXT_FIELD, ""), brief=brief)
+
+    def brief(self, number: int, row: dict[str, Any]) -> str:
+        """The same without why it was found."""
+        return self.text(number, row, brief=True)
 
 
 def _place(first: int, last: int) -> str:

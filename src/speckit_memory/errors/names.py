@@ -13,9 +13,11 @@ _BYTES = range(0xDC80, 0xDD00)
 
 def displayable_name(text: str) -> str:
     """The text without lone surrogates, which no encoding can represent: undecodable bytes become `\\xff`."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return _SURROGATE.sub(_spelled, text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(_spelled, text)
+    return text
 
 
 def original_name(text: str) -> str:

@@ -61,12 +61,13 @@ def bpe(*tokens: str, **settings: object) -> Tokenizer:
 @example(" ")
 @example("x" * (LONGEST_PIECE + 1))
 def test_the_tokens_of_the_pieces_are_those_of_the_text(tokenizer: Tokenizer, pieces: Pieces, text: str) -> None:
-    tokens = pieces.tokens(text)
+    tokens, count = pieces.tokens(text), pieces.count(text)
 
     if any(added in text for added in ("<s>", "</s>", "<unk>")):
-        assert tokens is None
+        assert tokens is None is count
     else:
         assert tokens is not None
+        assert count == len(tokens)
         assert tokens.tolist() == tokenizer.encode(text, add_special_tokens=False).ids
 
 
