@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -78,6 +78,7 @@ class YamlMapping:
 
 
 Node = Scalar | Sequence | YamlMapping
+N = TypeVar("N", Scalar, Sequence, YamlMapping, Node)
 
 
 def plain(node: Node) -> object:
@@ -91,9 +92,8 @@ def plain(node: Node) -> object:
             return {entry.key: plain(entry.value) for entry in entries}
 
 
-def locate(node: Node, path: tuple[str | int, ...]) -> Where:
-    """The place of the value at `path`, or of its deepest existing ancestor."""
-    where = node.where
+def find(node: Node, path: tuple[str | int, ...]) -> Node:
+    """The value at `path`, or its deepest existing ancestor."""
     for part in path:
         match node:
             case YamlMapping() if isinstance(part, str) and (entry := node.get(part)):
@@ -102,8 +102,39 @@ def locate(node: Node, path: tuple[str | int, ...]) -> Where:
                 node = items[part]
             case _:
                 break
-        where = node.where
-    return where
+    return node
+
+
+def locate(node: Node, path: tuple[str | int, ...]) -> Where:
+    """The place of the value at `path`, or of its deepest existing ancestor."""
+    return find(node, path).where
+
+
+def key_place(node: Node, path: tuple[str | int, ...]) -> Where:
+    """The place of the last key of `path`, or of the deepest existing ancestor of its value."""
+    inside, key = find(node, path[:-1]), str(path[-1])
+    entry = inside.get(key) if isinstance(inside, YamlMapping) else None
+    return entry.where if entry else locate(node, path)
+
+
+def without(node: N, path: tuple[str | int, ...]) -> N:
+    """The node without the entry or list item at `path`."""
+    first, rest = path[0], path[1:]
+    if isinstance(node, YamlMapping):
+        kept = (
+            replace(entry, value=without(entry.value, rest)) if entry.key == first else entry
+            for entry in node.entries
+            if rest or entry.key != first
+        )
+        return replace(node, entries=tuple(kept))
+    if isinstance(node, Sequence):
+        members = (
+            without(item, rest) if place == first else item
+            for place, item in enumerate(node.items)
+            if rest or place != first
+        )
+        return replace(node, items=tuple(members))
+    return node
 
 
 def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[Problem]]:
@@ -141,6 +172,13 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     if not documents or documents[0] is None:
         return None, reader.problems
     return reader.convert(documents[0]), reader.problems
+
+
+def plain_scalar(text: str) -> Plain:
+    """The value of an unquoted scalar; texts that other readers take for booleans, and infinite numbers, are texts."""
+    reader = _Reader("", 1)
+    value = reader.meaning(text, Where("", 1, 1))
+    return text if reader.problems else value
 
 
 @lru_cache(maxsize=64)

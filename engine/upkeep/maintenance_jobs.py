@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from speckit_memory.config.workspace.absence import ABSENT_DAYS
+from speckit_memory.config.workspace.options import ABSENT_DAYS
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.upkeep import selection_learning
 from speckit_memory.memory.graph import entity_links, entity_scan, ranking

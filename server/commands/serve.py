@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.workspace.options import TOOL_PROFILES, ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.calls.worker_processes import usual_workers
@@ -145,7 +145,7 @@ def _checked(
 ) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
     """The profile of each workspace, and the error of each unusable one. Raises SpeckitError when none can be
     served."""
-    from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
+    from speckit_memory.config.workspace.workspace_file import load_workspace_config
     from speckit_memory.server.commands.startup import check_configuration
 
     profiles: list[ToolProfile] = []
@@ -153,7 +153,8 @@ def _checked(
     for name, root in roots.items() or [("", None)]:
         profile: ToolProfile = called or "full"
         try:
-            profile = tool_profile_in_force(settings(common.db, common.pipeline, root), called)
+            config = settings(common.db, common.pipeline, root)
+            profile = called or load_workspace_config(config.root, config.environ).profile
             check_configuration(common, root)
         except SpeckitError as error:
             broken[name] = error

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import apsw
 
-from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
+from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorIndexing
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
@@ -45,7 +45,7 @@ _PARTS = (
 def build(
     connection: apsw.Connection,
     path: Path,
-    vector_index: VectorIndexing = SHIPPED,
+    vector_index: VectorIndexing = SHIPPED_INDEXING,
     pause: Callable[[], None] = lambda: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> SegmentInfo:
