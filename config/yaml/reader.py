@@ -59,15 +59,17 @@ class Sequence:
     items: tuple[Node, ...]
     where: Where
     end: Place = field(default=NOWHERE, compare=False)
+    flow: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MappingEntry:
-    """One `key: value` of a mapping."""
+    """One `key: value` of a mapping, and where its key ends."""
 
     key: str
     where: Where
     value: Node
+    key_end: Place = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class YamlMapping:
     entries: tuple[MappingEntry, ...]
     where: Where
     end: Place = field(default=NOWHERE, compare=False)
+    flow: bool = field(default=False, compare=False)
 
     def get(self, key: str) -> MappingEntry | None:
         """The entry of a key, None when it is absent."""
@@ -224,8 +227,7 @@ class _Reader:
         where, kind = self.place(event.start_mark), type(event)
         self._count(where)
         if kind is yaml.ScalarEvent:
-            end = event.end_mark.line + self.first_line, event.end_mark.column + 1
-            return Scalar(self._resolve(event, where), where, event.value, end)
+            return Scalar(self._resolve(event, where), where, event.value, self._after(event.end_mark))
         # Nine aliases of nine, eight levels deep, would expand to 43 million values.
         if kind is yaml.AliasEvent:
             raise _UnreadableError(Problem("E111", "aliases (*name) are not accepted", where=where))
@@ -237,14 +239,13 @@ class _Reader:
             items: list[Node] = []
             while type(inner := parser.get_event()) is not yaml.SequenceEndEvent:
                 items.append(self._node(parser, inner))
-            node = Sequence(tuple(items), where, self._end(event, inner, items))
+            node = Sequence(tuple(items), where, self._end(event, inner, items), event.flow_style)
         else:
             entries: dict[str, MappingEntry] = {}
             while type(inner := parser.get_event()) is not yaml.MappingEndEvent:
                 self._entry(parser, inner, entries)
-            node = YamlMapping(
-                tuple(entries.values()), where, self._end(event, inner, [entry.value for entry in entries.values()])
-            )
+            end = self._end(event, inner, [entry.value for entry in entries.values()])
+            node = YamlMapping(tuple(entries.values()), where, end, event.flow_style)
         self._depth -= 1
         return node
 
@@ -252,7 +253,9 @@ class _Reader:
         """The end of a collection: for a block, the end of its last value."""
         if not start.flow_style and inside:
             return inside[-1].end
-        mark = last.end_mark if start.flow_style else start.end_mark
+        return self._after(last.end_mark if start.flow_style else start.end_mark)
+
+    def _after(self, mark: Any) -> Place:
         return mark.line + self.first_line, mark.column + 1
 
     def _entry(self, parser: Any, event: Any, entries: dict[str, MappingEntry]) -> None:
@@ -269,7 +272,7 @@ class _Reader:
             message = f"the key '{key}' occurs twice; the first is at line {entries[key].where.line}"
             self.problems[before:] = [Problem("E112", message, where=where)]
         else:
-            entries[key] = MappingEntry(key, where, value)
+            entries[key] = MappingEntry(key, where, value, self._after(event.end_mark))
 
     def _count(self, where: Where) -> None:
         self._values += 1
