@@ -21,7 +21,7 @@ from speckit_memory.channels.phrase import Phrase
 from speckit_memory.channels.surface import Surface
 from speckit_memory.channels.trigger import Trigger
 from speckit_memory.channels.vector import Vector
-from speckit_memory.config.workspace.extensions import ExtensionSettings, extensions_in_force
+from speckit_memory.config.workspace.workspace_file import ExtensionSettings, extensions_in_force
 from speckit_memory.pipeline.roles.contracts import (
     Annotator,
     Channel,

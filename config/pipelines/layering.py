@@ -57,28 +57,3 @@ def holds(node: Node | StepEntry, where: Where) -> bool:
         case Sequence(items=items):
             return any(item.where == where or holds(item, where) for item in items)
     return False
-
-
-def without(mapping: YamlMapping, path: tuple[str | int, ...]) -> YamlMapping:
-    """The mapping without the entry or list item at `path`."""
-    found = _without(mapping, path)
-    return found if isinstance(found, YamlMapping) else mapping
-
-
-def _without(node: Node, path: tuple[str | int, ...]) -> Node:
-    first, rest = path[0], path[1:]
-    if isinstance(node, YamlMapping):
-        kept = (
-            replace(entry, value=_without(entry.value, rest)) if entry.key == first else entry
-            for entry in node.entries
-            if rest or entry.key != first
-        )
-        return replace(node, entries=tuple(kept))
-    if isinstance(node, Sequence):
-        members = (
-            _without(item, rest) if place == first else item
-            for place, item in enumerate(node.items)
-            if rest or place != first
-        )
-        return replace(node, items=tuple(members))
-    return node

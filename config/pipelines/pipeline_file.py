@@ -313,7 +313,7 @@ def _each_step(slot: str, sequence: Sequence, problems: list[Problem], instructi
             use=name,
             id=read.text("id", name),
             where=item.where,
-            params=YamlMapping(tuple(e for e in item.entries if e.key not in keys), item.where),
+            params=replace(item, entries=tuple(e for e in item.entries if e.key not in keys)),
             flags=read.names("flag"),
             optional=read.switch("optional"),
             replaces=read.name("replaces"),

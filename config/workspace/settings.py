@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
-from speckit_memory.config.options.entity_linking import EntityLinking
-from speckit_memory.config.options.recording_modes import RecordingOptions
-from speckit_memory.config.options.vector_indexing import VectorIndexing
-from speckit_memory.errors import SpeckitError, refused
+from speckit_memory.config.workspace.options import DEADLINE_MS, EntityLinking, RecordingOptions, VectorIndexing
+from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
@@ -98,8 +96,6 @@ BY_CALL = "this call"
 BY_VALUE = "this call, as a value"
 """The call gave a pipeline itself, not a name."""
 SHIPPED = "shipped"
-DEADLINE_MS = 2_000.0
-"""Far above every budget: a safety net. The time for opening the store does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +204,3 @@ def is_home(folder: Path) -> bool:
         return folder.resolve() == Path.home().resolve()
     except RuntimeError:  # a user without a home folder
         return False
-
-
-def refused_setting(variable: str, written: str, accepted: Sequence[str]) -> SpeckitError:
-    """The E030 for an environment variable that names none of the accepted values."""
-    return SpeckitError.of([refused(variable, written, accepted, f"set {variable} to one of {', '.join(accepted)}")])

@@ -7,17 +7,20 @@ cost users their settings, so this reader composes nodes and resolves the scalar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from speckit_memory.errors import Problem, Where
 
 Plain = None | bool | int | float | str
+Place = tuple[int, int]
+"""The line and column where a value ends, counted as those where it begins."""
+NOWHERE = (0, 0)
+"""The end of a value that is not in a text."""
 
 MAX_DEPTH = 40
 MOST_CHARACTERS = 1 << 20
@@ -41,11 +44,12 @@ AMBIGUOUS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A single value, and its text if known."""
+    """A single value, its text if known, and where it ends."""
 
     value: Plain
     where: Where
     text: str = field(default="", compare=False)
+    end: Place = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +58,18 @@ class Sequence:
 
     items: tuple[Node, ...]
     where: Where
+    end: Place = field(default=NOWHERE, compare=False)
+    flow: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MappingEntry:
-    """One `key: value` of a mapping."""
+    """One `key: value` of a mapping, and where its key ends."""
 
     key: str
     where: Where
     value: Node
+    key_end: Place = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,8 @@ class YamlMapping:
 
     entries: tuple[MappingEntry, ...]
     where: Where
+    end: Place = field(default=NOWHERE, compare=False)
+    flow: bool = field(default=False, compare=False)
 
     def get(self, key: str) -> MappingEntry | None:
         """The entry of a key, None when it is absent."""
@@ -78,6 +87,7 @@ class YamlMapping:
 
 
 Node = Scalar | Sequence | YamlMapping
+N = TypeVar("N", Scalar, Sequence, YamlMapping, Node)
 
 
 def plain(node: Node) -> object:
@@ -91,9 +101,8 @@ def plain(node: Node) -> object:
             return {entry.key: plain(entry.value) for entry in entries}
 
 
-def locate(node: Node, path: tuple[str | int, ...]) -> Where:
-    """The place of the value at `path`, or of its deepest existing ancestor."""
-    where = node.where
+def find(node: Node, path: tuple[str | int, ...]) -> Node:
+    """The value at `path`, or its deepest existing ancestor."""
     for part in path:
         match node:
             case YamlMapping() if isinstance(part, str) and (entry := node.get(part)):
@@ -102,8 +111,39 @@ def locate(node: Node, path: tuple[str | int, ...]) -> Where:
                 node = items[part]
             case _:
                 break
-        where = node.where
-    return where
+    return node
+
+
+def locate(node: Node, path: tuple[str | int, ...]) -> Where:
+    """The place of the value at `path`, or of its deepest existing ancestor."""
+    return find(node, path).where
+
+
+def key_place(node: Node, path: tuple[str | int, ...]) -> Where:
+    """The place of the last key of `path`, or of the deepest existing ancestor of its value."""
+    inside, key = find(node, path[:-1]), str(path[-1])
+    entry = inside.get(key) if isinstance(inside, YamlMapping) else None
+    return entry.where if entry else locate(node, path)
+
+
+def without(node: N, path: tuple[str | int, ...]) -> N:
+    """The node without the entry or list item at `path`."""
+    first, rest = path[0], path[1:]
+    if isinstance(node, YamlMapping):
+        kept = (
+            replace(entry, value=without(entry.value, rest)) if entry.key == first else entry
+            for entry in node.entries
+            if rest or entry.key != first
+        )
+        return replace(node, entries=tuple(kept))
+    if isinstance(node, Sequence):
+        members = (
+            without(item, rest) if place == first else item
+            for place, item in enumerate(node.items)
+            if rest or place != first
+        )
+        return replace(node, items=tuple(members))
+    return node
 
 
 def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[Problem]]:
@@ -112,200 +152,140 @@ def read(text: str, file: str, first_line: int = 1) -> tuple[Node | None, list[P
     `file` and `first_line` are only for positions: front matter starts below the first line of its file. None means an
     empty document or one too broken to read. The first value of a duplicate key is kept, and the key reported.
     """
-    reader = _Reader(file, first_line)
     if len(text) > MOST_CHARACTERS:
         message = f"the YAML has {len(text):,} characters; at most {MOST_CHARACTERS:,} are accepted"
         return None, [Problem("E111", message, where=Where(file, first_line, 1))]
-    # Fast path: nearly all texts have no problems.
-    sound = _sound(text, file, first_line)
-    if sound is not None:
-        return sound, []
-    try:
-        # Check depth and size on the event stream first: composing recurses, and aliases multiply.
-        problem = None if _small(text) else reader.survey(text)
-        if problem:
-            return None, [problem]
-        # compose_all, not safe_load: nodes keep their positions, and scalars their text.
-        documents = list(yaml.compose_all(text, Loader=_LOADER))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = reader.place(mark) if mark else Where(file, first_line, 1)
-        problem = Problem("E111", f"not valid YAML: {error.problem or error.context or 'syntax error'}", where=where)
-        return None, [problem]
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = str(getattr(error, "reason", "")) or type(error).__name__
-        return None, [Problem("E111", f"not valid YAML: {reason}", where=Where(file, first_line, 1))]
-    if len(documents) > 1:
-        where = reader.place(documents[1].start_mark)
-        reader.problems.append(Problem("E111", "the file has several YAML documents; one is accepted", where=where))
-    if not documents or documents[0] is None:
-        return None, reader.problems
-    return reader.convert(documents[0]), reader.problems
+    node, problems = _read(text, file, first_line)
+    return node, list(problems)
 
 
 @lru_cache(maxsize=64)
-def _sound(text: str, file: str, first_line: int) -> Node | None:
-    """The value of a text without problems, in one pass; None for any other text, which is then read in full.
-
-    Anchors, custom tags and several documents are left to the full read as well. Results are cached, as nodes are
-    immutable and a single command reads the shipped pipeline several times.
-    """
+def _read(text: str, file: str, first_line: int) -> tuple[Node | None, tuple[Problem, ...]]:
+    """Cached, as nodes are immutable and a single command reads the shipped pipeline several times."""
     reader = _Reader(file, first_line)
-    waiting: list[_Collection] = []
-    # The innermost open collection; `waiting` is the stack of all of them.
-    inner: _Collection | None = None
-    found: list[Node] = []
-    values = 0
     try:
-        parser = _LOADER(text)
-        while parser.check_event():
-            event = parser.get_event()
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
-                values += 1
-                if event.anchor is not None or event.tag is not None or values > MOST_VALUES:
-                    return None
-                mark = event.start_mark
-                # Marks count from 0, places from 1.
-                where = Where(file, mark.line + first_line, mark.column + 1)
-                if inner is not None and inner.names and inner.key is None:
-                    if not inner.named(event.value, where):
-                        return None
-                    continue
-                # A quoted or block scalar is a text, even if it looks like a number.
-                value = event.value if event.style else reader.meaning(event.value, where)
-                node: Node = Scalar(value, where, event.value)
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                node = waiting.pop().node()
-                inner = waiting[-1] if waiting else None
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                values += 1
-                if event.anchor is not None or values > MOST_VALUES or len(waiting) == MAX_DEPTH:
-                    return None
-                # A collection as a key: the full read reports it.
-                if inner is not None and inner.names and inner.key is None:
-                    return None
-                inner = _Collection(reader.place(event.start_mark), names=kind is yaml.MappingStartEvent)
-                waiting.append(inner)
-                continue
-            # An alias; all other nodes were met above.
-            elif isinstance(event, yaml.NodeEvent):
-                return None
-            else:
-                continue
-            if inner is not None:
-                inner.add(node)
-            else:
-                found.append(node)
-    except (yaml.YAMLError, RecursionError):
-        return None
-    return found[0] if len(found) == 1 and not reader.problems else None
+        return reader.stream(_LOADER(text)), tuple(reader.problems)
+    except _UnreadableError as error:
+        return None, (error.problem,)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = reader.place(mark) if mark else Where(file, first_line, 1)
+        return None, (
+            Problem("E111", f"not valid YAML: {error.problem or error.context or 'syntax error'}", where=where),
+        )
+    except yaml.YAMLError as error:
+        reason = str(getattr(error, "reason", "")) or type(error).__name__
+        return None, (Problem("E111", f"not valid YAML: {reason}", where=Where(file, first_line, 1)),)
 
 
-class _Collection:
-    """A list or a mapping (`names`) that is not complete yet."""
-
-    __slots__ = ("entries", "items", "key", "names", "seen", "where")
-
-    def __init__(self, where: Where, *, names: bool) -> None:
-        self.where = where
-        self.names = names
-        self.items: list[Node] = []
-        self.entries: list[MappingEntry] = []
-        self.seen: set[str] = set()
-        self.key: tuple[str, Where] | None = None
-
-    def named(self, key: str, where: Where) -> bool:
-        """Set the key of the next value; whether it is a new one."""
-        # The size of the set tells whether the key was new, with one look-up.
-        self.key, before = (key, where), len(self.seen)
-        self.seen.add(key)
-        return len(self.seen) > before
-
-    def add(self, node: Node) -> None:
-        if self.key is None:
-            self.items.append(node)
-        else:
-            self.entries.append(MappingEntry(*self.key, node))
-            self.key = None
-
-    def node(self) -> Node:
-        return YamlMapping(tuple(self.entries), self.where) if self.names else Sequence(tuple(self.items), self.where)
+def plain_scalar(text: str) -> Plain:
+    """The value of an unquoted scalar; texts that other readers take for booleans, and infinite numbers, are texts."""
+    reader = _Reader("", 1)
+    value = reader.meaning(text, Where("", 1, 1))
+    return text if reader.problems else value
 
 
-def _small(text: str) -> bool:
-    """Whether a text is too short for too many values, and too plain for deep nesting or aliases.
+class _UnreadableError(Exception):
+    """The text is too large, nested too deeply, or has aliases."""
 
-    Nearly all front matter is, and is then parsed only once. Every value takes at least half a character, and every
-    level needs one of these characters.
-    """
-    return 2 * len(text) < MOST_VALUES and not any(sign in text for sign in "*&") and _signs(text) < MAX_DEPTH
-
-
-def _signs(text: str) -> int:
-    return sum(map(text.count, "[{-:?"))
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
 
 
 class _Reader:
-    """Converts composed nodes, collecting problems on the way."""
+    """Makes nodes of the events of the parser, collecting problems on the way."""
 
     def __init__(self, file: str, first_line: int) -> None:
         self.file = file
         self.first_line = first_line
         self.problems: list[Problem] = []
+        self._values = 0
+        self._depth = 0
 
     def place(self, mark: Any) -> Where:
+        # Marks count from 0, places from 1.
         return Where(self.file, mark.line + self.first_line, mark.column + 1)
 
-    def survey(self, text: str) -> Problem | None:
-        """The problem that prevents composing a text, found without recursion: composing recurses in the C library.
-
-        Aliases are refused: nine of nine, eight levels deep, would expand to 43 million values.
-        """
-        depth = values = 0
-        for event in yaml.parse(text, Loader=_LOADER):
-            values += isinstance(event, yaml.NodeEvent)
-            if values > MOST_VALUES:
-                message = f"more than {MOST_VALUES:,} keys and values"
-                return Problem("E111", message, where=self.place(event.start_mark))
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                return Problem("E111", f"nested deeper than {MAX_DEPTH} levels", where=self.place(event.start_mark))
-            if isinstance(event, yaml.AliasEvent):
-                return Problem("E111", "aliases (*name) are not accepted", where=self.place(event.start_mark))
-        return None
-
-    def convert(self, node: yaml.Node) -> Node:
-        where = self.place(node.start_mark)
-        if isinstance(node, yaml.MappingNode):
-            return YamlMapping(tuple(self._entries(node)), where)
-        if isinstance(node, yaml.SequenceNode):
-            return Sequence(tuple(self.convert(item) for item in node.value), where)
-        assert isinstance(node, yaml.ScalarNode)  # the third and last kind
-        return Scalar(self._resolve(node, where), where, node.value)
-
-    def _entries(self, node: yaml.MappingNode) -> Iterator[MappingEntry]:
-        seen: dict[str, Where] = {}
-        for key_node, value_node in node.value:
-            where = self.place(key_node.start_mark)
-            if not isinstance(key_node, yaml.ScalarNode):
-                self.problems.append(Problem("E114", "a key must be a single word or text", where=where))
+    def stream(self, parser: Any) -> Node | None:
+        """The value of the first document; a second one is a problem."""
+        nodes: list[Node] = []
+        while parser.check_event():
+            event = parser.get_event()
+            if not isinstance(event, yaml.NodeEvent):
                 continue
-            key = key_node.value
-            if key in seen:
-                message = f"the key '{key}' occurs twice; the first is at line {seen[key].line}"
-                self.problems.append(Problem("E112", message, where=where))
-                continue
-            seen[key] = where
-            yield MappingEntry(key, where, self.convert(value_node))
+            before = len(self.problems)
+            nodes.append(self._node(parser, event))
+            if len(nodes) > 1:
+                del self.problems[before:]
+        if len(nodes) > 1:
+            message = "the file has several YAML documents; one is accepted"
+            self.problems.append(Problem("E111", message, where=nodes[1].where))
+        return nodes[0] if nodes else None
 
-    def _resolve(self, node: yaml.ScalarNode, where: Where) -> Plain:
-        text: str = node.value
-        if node.style:
+    def _node(self, parser: Any, event: Any) -> Node:
+        where, kind = self.place(event.start_mark), type(event)
+        self._count(where)
+        if kind is yaml.ScalarEvent:
+            return Scalar(self._resolve(event, where), where, event.value, self._after(event.end_mark))
+        # Nine aliases of nine, eight levels deep, would expand to 43 million values.
+        if kind is yaml.AliasEvent:
+            raise _UnreadableError(Problem("E111", "aliases (*name) are not accepted", where=where))
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _UnreadableError(Problem("E111", f"nested deeper than {MAX_DEPTH} levels", where=where))
+        node: Sequence | YamlMapping
+        if kind is yaml.SequenceStartEvent:
+            items: list[Node] = []
+            while type(inner := parser.get_event()) is not yaml.SequenceEndEvent:
+                items.append(self._node(parser, inner))
+            node = Sequence(tuple(items), where, self._end(event, inner, items), event.flow_style)
+        else:
+            entries: dict[str, MappingEntry] = {}
+            while type(inner := parser.get_event()) is not yaml.MappingEndEvent:
+                self._entry(parser, inner, entries)
+            end = self._end(event, inner, [entry.value for entry in entries.values()])
+            node = YamlMapping(tuple(entries.values()), where, end, event.flow_style)
+        self._depth -= 1
+        return node
+
+    def _end(self, start: Any, last: Any, inside: list[Node]) -> Place:
+        """The end of a collection: for a block, the end of its last value."""
+        if not start.flow_style and inside:
+            return inside[-1].end
+        return self._after(last.end_mark if start.flow_style else start.end_mark)
+
+    def _after(self, mark: Any) -> Place:
+        return mark.line + self.first_line, mark.column + 1
+
+    def _entry(self, parser: Any, event: Any, entries: dict[str, MappingEntry]) -> None:
+        where, before = self.place(event.start_mark), len(self.problems)
+        if type(event) is not yaml.ScalarEvent:
+            self._node(parser, event)
+            self._node(parser, parser.get_event())
+            self.problems[before:] = [Problem("E114", "a key must be a single word or text", where=where)]
+            return
+        self._count(where)
+        key: str = event.value
+        value = self._node(parser, parser.get_event())
+        if key in entries:
+            message = f"the key '{key}' occurs twice; the first is at line {entries[key].where.line}"
+            self.problems[before:] = [Problem("E112", message, where=where)]
+        else:
+            entries[key] = MappingEntry(key, where, value, self._after(event.end_mark))
+
+    def _count(self, where: Where) -> None:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise _UnreadableError(Problem("E111", f"more than {MOST_VALUES:,} keys and values", where=where))
+
+    def _resolve(self, event: Any, where: Where) -> Plain:
+        text: str = event.value
+        # A quoted or block scalar is a text, even if it looks like a number.
+        if event.style:
             return text
-        if node.tag not in _KNOWN_TAGS:
-            self.problems.append(Problem("E111", f"the tag '{node.tag}' is not accepted", where=where))
+        if event.tag not in _KNOWN_TAGS:
+            self.problems.append(Problem("E111", f"the tag '{event.tag}' is not accepted", where=where))
             return text
         return self.meaning(text, where)
 
@@ -336,6 +316,6 @@ class _Reader:
         return text
 
 
-_KNOWN_TAGS = frozenset(
+_KNOWN_TAGS = frozenset((None, "!")) | {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "value", "merge")
-)
+}

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from speckit_memory.config.files.paths import named_paths
-from speckit_memory.config.workspace.deadline import deadline_of
+from speckit_memory.config.workspace.workspace_file import deadline_of
 from speckit_memory.engine.answers.request import SearchRequest, normalised_folder, parameters_of
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.background.gate import SERVING

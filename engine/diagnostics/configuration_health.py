@@ -11,25 +11,17 @@ from collections.abc import Iterator
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_files import SHIPPED_FILE
 from speckit_memory.config.flags.flags import load_flags
-from speckit_memory.config.workspace.extensions import ExtensionSettings, extensions_in_force
-from speckit_memory.config.workspace.recording import recording_in_force
+from speckit_memory.config.workspace.options import KEYS
 from speckit_memory.config.workspace.settings import (
     BY_CALL,
     BY_VALUE,
     CONFIG_FILE,
-    DEADLINE_VARIABLE,
-    EVALUATION_VARIABLE,
-    EXTENSIONS_MEMORY_VARIABLE,
-    EXTENSIONS_VARIABLE,
     PIPELINE_FILE,
-    PROFILE_VARIABLE,
     SHIPPED,
-    VECTOR_INDEX_VARIABLE,
     Settings,
     settings,
 )
-from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
-from speckit_memory.config.workspace.workspace_file import KEYS, load_workspace_config
+from speckit_memory.config.workspace.workspace_file import ExtensionSettings, extensions_in_force, load_workspace_config
 from speckit_memory.engine.pipelines.flags_in_pipelines import WaitingPresets, waiting
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.builder import examine
@@ -41,16 +33,6 @@ MEND = "The previous state stays in force until the files are fixed; the next se
 MEND_START = "The shipped pipeline answers until the files are fixed; the next search uses them without a restart."
 NAMED = 8
 """Maximum number of flags listed; `flags list` shows all."""
-
-_VARIABLE_OF = {
-    "deadline_ms": DEADLINE_VARIABLE,
-    "extensions": EXTENSIONS_VARIABLE,
-    "extensions_memory_mb": EXTENSIONS_MEMORY_VARIABLE,
-    "evaluation": EVALUATION_VARIABLE,
-    "vector_index": VECTOR_INDEX_VARIABLE,
-    "profile": PROFILE_VARIABLE,
-}
-"""The keys of `config.yaml` over which a variable takes precedence."""
 
 
 def told_pipeline(config: Settings, pipeline: Pipeline) -> str:
@@ -103,11 +85,9 @@ def _few(flags: list[Flag]) -> str:
 
 def told_settings(config: Settings) -> str:
     """Where each setting of `config.yaml` was set. Raises SpeckitError for an invalid file."""
-    places = load_workspace_config(config.root).places
-    variables = {key: name for key, name in _VARIABLE_OF.items() if config.environ.get(name)}
-    decided: dict[str, object] = {**dict.fromkeys(KEYS, SHIPPED), **places, **variables}
-    told = [f"{key}: {place}" for key, place in decided.items() if place != SHIPPED]
-    shipped = [key for key, place in decided.items() if place == SHIPPED]
+    origins = load_workspace_config(config.root, config.environ).origins
+    told = [f"{key}: {origins[key]}" for key in KEYS if key in origins]
+    shipped = [key for key in KEYS if key not in origins]
     return "; ".join([*told, *([f"{SHIPPED}: {', '.join(shipped)}"] if shipped else [])])
 
 
@@ -117,13 +97,13 @@ def waiting_for_restart(config: Settings, extensions: ExtensionSettings) -> list
     Raises SpeckitError for an invalid file or environment.
     """
     found = extensions_in_force(config.environ, config.root)
-    in_file = load_workspace_config(config.root)
+    now = load_workspace_config(config.root, config.environ)
     pairs: dict[str, tuple[object, object]] = {
         "extensions": (extensions.mode, found.mode),
         "extensions_memory_mb": (extensions.memory_mb, found.memory_mb),
-        "evaluation": (config.recording, recording_in_force(config)),
-        "vector_index": (config.vector_index, vector_indexing_in_force(config)),
-        "entities": (config.entities, in_file.entities),
+        "evaluation": (config.recording, now.evaluation),
+        "vector_index": (config.vector_index, now.vector_index),
+        "entities": (config.entities, now.entities),
     }
     file = config.root / CONFIG_FILE
-    return [f"{key} ({in_file.places.get(key, file)})" for key, (before, now) in pairs.items() if before != now]
+    return [f"{key} ({now.origins.get(key, file)})" for key, (before, after) in pairs.items() if before != after]

@@ -12,7 +12,7 @@ from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.workspace.formats import PLAIN
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing import document_file, front_matter_edit, naming

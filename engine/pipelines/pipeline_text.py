@@ -10,8 +10,8 @@ from speckit_memory.config.pipelines.document import place_in
 from speckit_memory.config.pipelines.pipeline_file import CANDIDATE_SLOTS, SLOTS
 from speckit_memory.config.pipelines.shadow_entries import MODES
 from speckit_memory.config.pipelines.sources import NOTHING
+from speckit_memory.config.yaml.editor import flow_style
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping, plain
-from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Where
 from speckit_memory.pipeline.configuration.binding import BoundParameters
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline

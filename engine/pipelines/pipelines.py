@@ -11,12 +11,12 @@ from typing import Any
 
 from speckit_memory.config.pipelines.document import ConfigDocument, read_text
 from speckit_memory.config.pipelines.sources import presets
-from speckit_memory.config.workspace.extension_modes import Mode
-from speckit_memory.config.workspace.extensions import extensions_in_force
+from speckit_memory.config.workspace.options import Mode
+from speckit_memory.config.workspace.workspace_file import extensions_in_force
+from speckit_memory.config.yaml.editor import flow_style
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines.pipeline_text import as_lines, as_yaml
 from speckit_memory.engine.pipelines.rewriting import extending, rewritten
-from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examine
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants

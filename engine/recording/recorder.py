@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock, Timer
 
-from speckit_memory.config.options.recording_modes import RecordingOptions
+from speckit_memory.config.workspace.options import RecordingOptions
 from speckit_memory.engine.background.timers import begun
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.parsing.analysis import Analyser

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.config.workspace.options import VectorIndexing
 from speckit_memory.engine.runtime.serving_models import EmbedderFacets, model_facts
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.crossencoders import GuardedCrossEncoder, NoCrossEncoder

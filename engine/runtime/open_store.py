@@ -8,8 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from speckit_memory.config.options.entity_linking import EntityLinking
-from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
+from speckit_memory.config.workspace.options import SHIPPED_INDEXING, EntityLinking, VectorIndexing
 from speckit_memory.engine.background.lazy import Lazy
 from speckit_memory.engine.recording.observations import digest_of
 from speckit_memory.engine.recording.recorder import Recorder
@@ -36,7 +35,7 @@ class OpenStore:
         root: Path,
         models: TextModels,
         recorder: Recorder,
-        vector_index: VectorIndexing = SHIPPED,
+        vector_index: VectorIndexing = SHIPPED_INDEXING,
         entities: EntityLinking = "off",
     ) -> None:
         """Wraps an open database.

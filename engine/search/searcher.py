@@ -14,8 +14,8 @@ from threading import Lock
 
 from speckit_memory.config.flags.flags import misspelt_variables
 from speckit_memory.config.pipelines.sources import DEFAULT
-from speckit_memory.config.workspace.extensions import ExtensionSettings, extensions_in_force
 from speckit_memory.config.workspace.settings import SHIPPED, Settings
+from speckit_memory.config.workspace.workspace_file import ExtensionSettings, extensions_in_force
 from speckit_memory.engine import components
 from speckit_memory.engine.answers import resume
 from speckit_memory.engine.answers.answer import answer, name_memories

@@ -16,8 +16,8 @@ from time import sleep
 
 from speckit_memory.config.files.watching import WatchedFiles
 from speckit_memory.config.pipelines.sources import SHIPPED
-from speckit_memory.config.workspace.deadline import deadline_in_force
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, CONFIG_FILE, FLAGS_FILE, PIPELINE_FILE, settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.search.searcher import Searcher
@@ -176,7 +176,12 @@ def _build_state(earlier: ConfigurationState, recorder: Recorder) -> Configurati
     config = earlier.settings
     named = config.pipeline if config.pipeline_by == BY_CALL else None
     found = settings(config.db, named, config.root, config.environ)
-    now = replace(config, pipeline=found.pipeline, pipeline_by=found.pipeline_by, deadline_ms=deadline_in_force(config))
+    now = replace(
+        config,
+        pipeline=found.pipeline,
+        pipeline_by=found.pipeline_by,
+        deadline_ms=load_workspace_config(config.root, config.environ).deadline_ms,
+    )
     strict = earlier.searching.runner.strict
     searching = Searcher.through(
         now.pipeline, now, now.overrides, strict=strict, extensions=earlier.searching.extensions

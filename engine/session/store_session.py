@@ -9,10 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from speckit_memory.config.pipelines.sources import DEFAULT
-from speckit_memory.config.workspace.deadline import deadline_in_force
-from speckit_memory.config.workspace.recording import recording_in_force
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings, settings
-from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
@@ -96,13 +93,14 @@ class StoreSession:
         if pipeline is not None and pipeline != "":
             source, config = pipeline, _chosen(config, pipeline)
         # read the files first: an invalid one must be reported before a store is created
+        in_force = load_workspace_config(config.root, config.environ)
         config = replace(
             config,
-            deadline_ms=deadline_in_force(config),
+            deadline_ms=in_force.deadline_ms,
             overrides=overrides or {},
-            recording=recording_in_force(config),
-            vector_index=vector_indexing_in_force(config),
-            entities=load_workspace_config(config.root).entities,
+            recording=in_force.evaluation,
+            vector_index=in_force.vector_index,
+            entities=in_force.entities,
         )
         searching, config = _chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
         models, recorder = TextModels(config.environ), Recorder(config.db, config.recording)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.options.recording_modes import RecordingOptions
-from speckit_memory.config.options.vector_indexing import VectorIndexing
-from speckit_memory.config.workspace.extensions import ExtensionSettings
+from speckit_memory.config.workspace.options import RecordingOptions, VectorIndexing
+from speckit_memory.config.workspace.workspace_file import ExtensionSettings
 from speckit_memory.engine import components
 from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.recording.observations import UNKNOWN_FOLDER

@@ -10,8 +10,8 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.workspace.extensions import ExtensionSettings
 from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.config.workspace.workspace_file import ExtensionSettings
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.shadowing.replayer import ENDED, ReplayTask
 from speckit_memory.engine.shadowing.variant import ShadowState

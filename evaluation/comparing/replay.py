@@ -12,9 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.workspace.extensions import extensions_in_force
 from speckit_memory.config.workspace.settings import Settings, settings
-from speckit_memory.config.workspace.vector_indexing_in_force import vector_indexing_in_force
+from speckit_memory.config.workspace.workspace_file import extensions_in_force, load_workspace_config
 from speckit_memory.engine import components
 from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
@@ -134,7 +133,7 @@ def replay(
         config.root,
         config.environ,
         extensions,
-        vector_indexing_in_force(config),
+        load_workspace_config(config.root, config.environ).vector_index,
         Arm(hashes[0], hashes[1], ""),
         control,
         variant,

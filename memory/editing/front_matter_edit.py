@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Collection
 from collections.abc import Mapping as MappingOf
 from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from typing import NamedTuple
 
-from speckit_memory.config.yaml.reader import AMBIGUOUS, MappingEntry, Node, Scalar, Sequence, YamlMapping, plain, read
+from speckit_memory.config.yaml.editor import YamlEditor, quote_scalar
+from speckit_memory.config.yaml.reader import AMBIGUOUS, MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.parsing.declarations import front_matter, front_matter_block
 from speckit_memory.memory.parsing.declarations.front_matter import FrontMatter
@@ -30,27 +31,52 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w ./()+-]*[\w)])?\Z")
-_CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _CONSTANTS = AMBIGUOUS | {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"}
 
 
 class EditedBlock(NamedTuple):
-    """The lines of a document; the indexes of the first line of its front matter and of its closing delimiter; the
-    entries declared, and the lines, from 1, of keys that cannot be read."""
+    """The front matter at the head of a document.
+
+    `text` is between its delimiters, `head` the document up to there and `tail` the rest. `first_line` is the number of
+    its first line. `node` holds the values, None without any, and `lost` are the lines that cannot be read.
+    """
 
     form: str
-    lines: list[str]
-    start: int
-    end: int
-    entries: tuple[MappingEntry, ...]
+    head: str
+    text: str
+    tail: str
+    first_line: int
+    node: YamlMapping | None
     lost: tuple[int, ...]
+
+    def entry(self, keys: Collection[str]) -> MappingEntry | None:
+        """The first entry with one of these keys."""
+        return next((entry for entry in self.node.entries if entry.key in keys), None) if self.node else None
+
+    def editor(self) -> YamlEditor:
+        """An editor of the text."""
+        return YamlEditor(self.text, self.first_line, self.newline)
+
+    def with_text(self, text: str) -> str:
+        """The document with another text of its front matter."""
+        return f"{self.head}{text}{self.tail}"
+
+    def removed(self) -> str:
+        """The document without its front matter and the delimiters."""
+        head, tail = ([line for line in _LINE.findall(part) if line] for part in (self.head, self.tail))
+        return "".join((*head[:-1], *tail[1:]))
+
+    @property
+    def newline(self) -> str:
+        """The line end of the document."""
+        return line_end(self.head)
 
 
 def edit_front_matter(text: str, values: MappingOf[str, Value], file: str) -> str:
     """The text of a document with changed front matter.
 
-    Other lines are kept, with comments and line endings; front matter is added if there is none. When a list is
-    reordered, the comments between its items are lost.
+    Everything else is kept, with comments and line endings; front matter is added if there is none. When a list is
+    reordered, the comments behind its items are lost.
 
     Args:
         text: The document.
@@ -61,37 +87,26 @@ def edit_front_matter(text: str, values: MappingOf[str, Value], file: str) -> st
         SpeckitError: E101 if something else would have to change, as in broken or one-line front matter.
     """
     before, problems = front_matter.parse(clean(text), file)
-    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     if unread := front_matter.unread(clean(text), before, problems):
         raise unreadable(file, unread)
     block = block_of(text, file) if before.body_start else None
     if block is None:
+        newline = line_end(text)
         said = "".join(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}" for name, value in values.items())
         after = f"---{newline}{said}---{newline}{text}"
     elif block.form == "toml":
-        after = _edited_toml(block, values, newline)
+        after = block.with_text(_edited_toml(block, values))
     else:
-        lines, late = list(block.lines), []
+        editor = block.editor()
         for name, value in values.items():
-            entry = next((one for one in block.entries if one.key in KEYS[name]), None)
+            entry = block.entry(KEYS[name])
             if entry is None:
-                late.append(f"{KEYS[name][0]}: {scalar_or_list(value)}{newline}")
-                continue
-            first, last = entry.where.line - 1, last_line(block, entry)
-            comment = comment_of(lines[first].rstrip("\r\n"), entry)
-            if isinstance(entry.value, Sequence) and last > first and isinstance(value, tuple) and value:
-                lines[first] = f"{entry.key}:{comment}{newline}"
-                lines[first + 1 : last + 1] = _items(
-                    lines[first + 1 : last + 1], first + 2, entry.value, value, newline
-                )
-            else:
-                lines[first] = f"{entry.key}: {scalar_or_list(value)}{comment}{newline}"
-                # Keep the number of lines: places of later entries stay valid until the end.
-                lines[first + 1 : last + 1] = [""] * (last - first)
-        # New keys go before the closing delimiter.
-        lines.insert(block.end, "".join(late))
-        after = "".join(lines)
-    # Editing works on lines: parse the result to be sure that nothing else has changed.
+                # New keys go before the closing delimiter.
+                editor.add_at_end(f"{KEYS[name][0]}: {scalar_or_list(value)}\n")
+            elif not (isinstance(entry.value, Sequence) and value and _edit_items(editor, entry.value, value)):
+                editor.replace(entry, scalar_or_list(value))
+        after = block.with_text(editor.result())
+    # Layouts differ: parse the result to be sure that nothing else has changed.
     _require_only(before, len(problems), text, after, values, file)
     return after
 
@@ -102,22 +117,27 @@ def unreadable(file: str, problem: Problem) -> SpeckitError:
     return SpeckitError("E101", message, actions=("correct the front matter",))
 
 
-def _edited_toml(block: EditedBlock, values: MappingOf[str, Value], newline: str) -> str:
-    """The document with values on separate lines, before any table."""
-    lines, first = list(block.lines), block.start
-    places = front_matter_block.toml_key_lines("".join(line.rstrip("\r\n") + "\n" for line in lines[first : block.end]))
+def line_end(text: str) -> str:
+    """The line end of a text: that of its first line."""
+    return "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+
+
+def _edited_toml(block: EditedBlock, values: MappingOf[str, Value]) -> str:
+    """The text with values on separate lines, before any table."""
+    lines, new = [line for line in _LINE.findall(block.text) if line], []
+    places = front_matter_block.toml_key_lines("".join(line.rstrip("\r\n") + "\n" for line in lines))
     for name, value in values.items():
         key = next((each for each in KEYS[name] if each in places), KEYS[name][0])
         if isinstance(value, tuple):
             said = f"[{', '.join(map(quote_scalar, value))}]"
         else:
             said = quote_scalar(" ".join(value.split())) if isinstance(value, str) else repr(value)
-        line = f"{key} = {said}{newline}"
+        line = f"{key} = {said}{block.newline}"
         if key in places:
-            lines[first + places[key]] = line
+            lines[places[key]] = line
         else:
-            lines[first - 1] += line
-    return "".join(lines)
+            new.append(line)
+    return "".join((*new, *lines))
 
 
 def block_of(text: str, file: str) -> EditedBlock | None:
@@ -126,55 +146,29 @@ def block_of(text: str, file: str) -> EditedBlock | None:
     found = front_matter_block.find_block(cleaned)
     if found is None:
         return None
-    lines = [line for line in _LINE.findall(text) if line]
     declared = front_matter_block.read_block(cleaned, found, file)
-    entries = declared.node.entries if isinstance(declared.node, YamlMapping) else ()
-    if any(entry.where.column != 1 for entry in entries):
+    node = declared.node if isinstance(declared.node, YamlMapping) else None
+    if node and (node.flow or any(entry.where.column != 1 for entry in node.entries)):
         raise SpeckitError("E101", f"{file}: its front matter is on one line or indented")
-    start, end = found.first_line - 1, cleaned.count("\n", 0, found.end)
-    return EditedBlock(found.form, lines, start, end, entries, declared.lost)
+    # The places are those of the cleaned text, whose lines are the same.
+    starts = [each.start() for each in _LINE.finditer(text)]
+    start, end = (starts[cleaned.count("\n", 0, place)] for place in (found.start, found.end))
+    return EditedBlock(found.form, text[:start], text[start:end], text[end:], found.first_line, node, declared.lost)
 
 
-def last_line(block: EditedBlock, entry: MappingEntry) -> int:
-    """The index of the last line of an entry, without trailing blank lines and comments."""
-    keys = (*(other.where.line for other in block.entries), *block.lost)
-    following = [line - 1 for line in keys if line > entry.where.line]
-    last = min([*following, block.end]) - 1
-    while last > entry.where.line - 1 and re.match(r"#|[ \t]*[\r\n]*\Z", block.lines[last]):
-        last -= 1
-    return last
+def _edit_items(editor: YamlEditor, items: Sequence, value: Value) -> bool:
+    """Make a list with each item on its own line hold the wanted ones; False for any other list.
 
-
-def comment_of(line: str, entry: MappingEntry) -> str:
-    """The comment at the end of an entry's first line, including the blanks before it; "" for none."""
-    # A `#` may be inside a value: it begins a comment only if the text before it has the same value.
-    for found in re.finditer(r"[ \t]+#", line):
-        node, problems = read(line[: found.start()], "")
-        if not problems and isinstance(node, YamlMapping) and len(node.entries) == 1:
-            said = plain(node.entries[0].value)
-            if said is None or said == plain(entry.value):  # None: the value is on the following lines
-                return line[found.start() :]
-    return ""
-
-
-def _items(
-    lines: SequenceOf[str], first_line: int, before: Sequence, wanted: SequenceOf[str], newline: str
-) -> list[str]:
-    """The same number of lines, with the wanted items: lines of unchanged items and comments between them are kept, new
-    items follow. If the order changes, or an item shares its line, all lines are new."""
-    number = {item.where.line - first_line: _as_written(item) for item in before.items}
-    kept = [each for each in number.values() if each in wanted]
-    in_lines = len(number) == len(before.items) and all(
-        re.match(r"[ \t]*-[ \t]", line) if at in number else re.match(r"[ \t]*(#|[\r\n]*\Z)", line)
-        for at, line in enumerate(lines)
-    )
-    if not in_lines or kept != list(wanted[: len(kept)]):
-        return [*[""] * (len(lines) - 1), "".join(f"  - {_scalar(each)}{newline}" for each in wanted)]
-    # Items were only removed or appended: every other line is kept.
-    staying = [line if at not in number or number[at] in wanted else "" for at, line in enumerate(lines)]
-    indent = lines[next(iter(number))].partition("-")[0]
-    staying[-1] += "".join(f"{indent}- {_scalar(each)}{newline}" for each in wanted[len(kept) :])
-    return staying
+    Unchanged items stay, new ones follow. If the order changes, all lines of items are new.
+    """
+    if not isinstance(value, tuple):
+        return False
+    written = [_as_written(item) for item in items.items]
+    kept = [each for each in written if each in value]
+    if kept != list(value[: len(kept)]):
+        kept = []
+    staying = [place for place, each in enumerate(written) if each in kept]
+    return editor.list_items(items, staying, [_scalar(each) for each in value[len(kept) :]])
 
 
 def _as_written(node: Node) -> str:
@@ -229,11 +223,6 @@ def _scalar(value: str | float) -> str:
 def exact(text: str) -> str:
     """A text as YAML on one line, with its white space: plain words unquoted."""
     return text if _PLAIN.match(text) and text not in _CONSTANTS else quote_scalar(text)
-
-
-def quote_scalar(text: str) -> str:
-    """Any text as a quoted YAML scalar on one line."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def trigger_phrases(phrases: SequenceOf[str]) -> tuple[str, ...]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from speckit_memory.config.yaml.editor import YamlEditor
 from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, YamlMapping, plain
 from speckit_memory.config.yaml.reader import Sequence as List
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.front_matter_edit import (
     EditedBlock,
     block_of,
-    comment_of,
     edit_front_matter,
     exact,
-    last_line,
     scalar_or_list,
 )
 from speckit_memory.memory.parsing.declarations import front_matter
@@ -25,8 +23,6 @@ from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.memory.store.records import Link
 
 _KEYS = ("causalLinks", "causal_links")
-_ASIDE = re.compile(r"[ \t]*(?:#|[\r\n]*\Z)")
-_IN_LINES = re.compile(r"[ \t]*-[ \t]")
 
 
 class _Item(NamedTuple):
@@ -81,7 +77,7 @@ def edit_links(text: str, gone: Callable[[Link], bool], added: Sequence[Link], f
         block = block_of(whole, file)
     if block is None or block.form == "toml":
         raise SpeckitError("E101", f"{file}: links cannot be declared in its front matter")
-    entry = next((each for each in block.entries if each.key in _KEYS), None)
+    entry = block.entry(_KEYS)
     before = _items(entry, file)
     after = {word: [item for item in items if not gone(item.link)] for word, items in before.items()}
     for link in added:
@@ -89,87 +85,50 @@ def edit_links(text: str, gone: Callable[[Link], bool], added: Sequence[Link], f
         if link not in declared:
             after.setdefault(word, []).append(_Item(item, link))
     after = {word: items for word, items in after.items() if items or not before.get(word, (0,))}
-    lines = _Lines(list(block.lines), "\r\n" if whole.partition("\n")[0].endswith("\r") else "\n")
-    if entry is None:
-        lines.lines.insert(block.end, "".join([f"{_KEYS[0]}:{lines.newline}", *lines.new(after, "  ")]))
-    elif any(after.values()):
-        lines.put(block, entry, before, after)
-    else:
-        lines.remove(block, entry)
-    changed = "".join(lines.lines)
+    changed = _with_links(block, entry, before, after)
     _require_only(text, changed, wanted, file)
     return changed
 
 
-class _Lines(NamedTuple):
-    """The lines of a document being changed, and its line ending."""
+def _with_links(block: EditedBlock, entry: MappingEntry | None, before: _Items, after: _Items) -> str:
+    """The document with other links; of an entry on several lines, only those of words with changed items change.
 
-    lines: list[str]
-    newline: str
-
-    def new(self, items: _Items, indent: str) -> list[str]:
-        """Lines that declare these items."""
-        return [f"{indent}{word}: {_list(each)}{self.newline}" for word, each in items.items() if each]
-
-    def remove(self, block: EditedBlock, entry: MappingEntry) -> None:
-        """Remove an entry, and front matter that contains nothing else."""
-        first, last = entry.where.line - 1, last_line(block, entry)
-        others = [*self.lines[block.start : first], *self.lines[last + 1 : block.end]]
-        self.lines[first : last + 1] = []
-        if not "".join(others).strip():
-            self.lines[block.start - 1 : block.start + 1 + len(others)] = []
-
-    def put(self, block: EditedBlock, entry: MappingEntry, before: _Items, after: _Items) -> None:
-        """Make an entry declare other items; of a multi-line entry, only lines of words with changed items change.
-
-        Args:
-            block: The front matter.
-            entry: The entry of the links.
-            before: Items by word, as declared.
-            after: Items by word, as wanted.
-        """
-        first, last = entry.where.line - 1, last_line(block, entry)
-        words = entry.value.entries if isinstance(entry.value, YamlMapping) else ()
-        # Line-wise editing needs one line per word; else the entry is rewritten on one line.
-        rows = [word.where.line - 1 for word in words]
-        if not rows or first in rows or len(set(rows)) < len(rows):
-            every = ", ".join(f"{word}: {_list(items)}" for word, items in after.items() if items)
-            self._rewrite(first, last, f"{entry.key}: {{{every}}}", entry)
-            return
-        indent = self.lines[rows[0]][: words[0].where.column - 1]
-        for word, row, end in zip(words, rows, [*(row - 1 for row in rows[1:]), last], strict=True):
-            items, bottom = after.get(word.key, []), end
-            while bottom > row and _ASIDE.match(self.lines[bottom]):
-                bottom -= 1
+    Args:
+        block: The front matter.
+        entry: Its entry of links, None if there is none.
+        before: Items by word, as declared.
+        after: Items by word, as wanted.
+    """
+    editor = block.editor()
+    lists = {word: _list(items) for word, items in after.items() if items}
+    if entry is None:
+        editor.add_at_end("".join([f"{_KEYS[0]}:\n", *(f"  {word}: {items}\n" for word, items in lists.items())]))
+    elif not lists:
+        editor.remove_lines(entry)
+        # Front matter that contains nothing else goes with its delimiters.
+        if not editor.result().strip():
+            return block.removed()
+    elif not isinstance(entry.value, YamlMapping) or entry.value.flow:
+        editor.replace(entry, f"{{{', '.join(f'{word}: {items}' for word, items in lists.items())}}}")
+    else:
+        for word in entry.value.entries:
+            items = after.get(word.key, [])
             if not items and before[word.key]:
-                self.lines[row : bottom + 1] = [""] * (bottom + 1 - row)
-            elif items != before[word.key] and not self._listed_in_lines(word, bottom, before[word.key], items):
-                self._rewrite(row, bottom, f"{indent}{word.key}: {_list(items)}", word)
-        self.lines[last] += "".join(
-            self.new({word: each for word, each in after.items() if word not in before}, indent)
-        )
+                editor.remove_lines(word)
+            elif items != before[word.key] and not _edit_list(editor, word.value, before[word.key], items):
+                editor.replace(word, _list(items))
+        new = {word: [f"{word}: {items}"] for word, items in lists.items() if word not in before}
+        if new:
+            editor.insert(entry.value, new)
+    return block.with_text(editor.result())
 
-    def _listed_in_lines(self, word: MappingEntry, bottom: int, before: list[_Item], after: list[_Item]) -> bool:
-        """Change a list with one line per item, keeping comments between them; False for any other list."""
-        row = word.where.line - 1
-        nodes = word.value.items if isinstance(word.value, List) else ()
-        places = {node.where.line - 1: item for node, item in zip(nodes, before, strict=False)}
-        lines = {at: self.lines[at] for at in range(row + 1, bottom + 1)}
-        if not places or len(places) < max(len(nodes), len(before)) or not places.keys() <= lines.keys():
-            return False
-        if any(not (_IN_LINES if at in places else _ASIDE).match(line) for at, line in lines.items()):
-            return False
-        dash = self.lines[next(iter(places))].partition("-")[0]
-        self.lines[bottom] += "".join(f"{dash}- {item.yaml}{self.newline}" for item in after if item not in before)
-        for at, item in places.items():
-            if item not in after:
-                # Keeps new items that were appended to this line above.
-                self.lines[at] = self.lines[at][len(lines[at]) :]
-        return True
 
-    def _rewrite(self, first: int, last: int, line: str, entry: MappingEntry) -> None:
-        comment = comment_of(self.lines[first].rstrip("\r\n"), entry)
-        self.lines[first : last + 1] = [f"{line}{comment}{self.newline}", *[""] * (last - first)]
+def _edit_list(editor: YamlEditor, node: Node, before: list[_Item], after: list[_Item]) -> bool:
+    """Change a list with each item on its own line; False for any other value."""
+    if not isinstance(node, List) or len(node.items) != len(before):
+        return False
+    staying = [place for place, item in enumerate(before) if item in after]
+    return editor.list_items(node, staying, [item.yaml for item in after if item not in before])
 
 
 def _items(entry: MappingEntry | None, file: str) -> _Items:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.memory.exchange import texts
 from speckit_memory.memory.exchange.manifest import digest
 from speckit_memory.memory.exchange.offers import Offer

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.editing import placed_file

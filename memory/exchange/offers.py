@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.exchange import layout, manifest

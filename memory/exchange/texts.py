@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from speckit_memory.config.options.saving import SavingRules
 from speckit_memory.config.workspace.formats import PLAIN
+from speckit_memory.config.workspace.options import SavingRules
+from speckit_memory.config.yaml.editor import quote_scalar
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.editing.front_matter_edit import quote_scalar, scalar_or_list
+from speckit_memory.memory.editing.front_matter_edit import scalar_or_list
 from speckit_memory.memory.editing.link_edit import declared_link
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.intake import secrets

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 
-from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
+from speckit_memory.config.workspace.options import SHIPPED_RULES, SavingRules
 from speckit_memory.config.yaml.signal_words import BOOSTS, signal_words
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.intake import preflight

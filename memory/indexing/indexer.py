@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from speckit_memory.config.options.saving import SavingRules
-from speckit_memory.config.workspace.workspace_file import SourcePatterns, load_workspace_config
+from speckit_memory.config.workspace.options import SavingRules, SourcePatterns
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing import versions
 from speckit_memory.memory.indexing.batches import BatchWriter

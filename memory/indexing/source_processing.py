@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from speckit_memory.config.options.saving import SHIPPED_RULES, SavingRules
+from speckit_memory.config.workspace.options import SHIPPED_RULES, SavingRules
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.memory.indexing.documents import build, content_hash
 from speckit_memory.memory.intake import preflight, secrets

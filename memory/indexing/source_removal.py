@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.config.workspace.settings import CONFIG_FILE
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.lifecycle import interference

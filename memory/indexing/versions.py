@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.errors import Problem
 from speckit_memory.memory.intake import secrets
 from speckit_memory.memory.intake.index_report import IndexReport

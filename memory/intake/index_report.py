@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from speckit_memory.config.workspace.absence import ABSENT_DAYS
+from speckit_memory.config.workspace.options import ABSENT_DAYS
 from speckit_memory.errors import Problem
 from speckit_memory.memory.store.records import Document
 

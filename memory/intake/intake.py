@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.intake import quality, secrets, self_quotes
 from speckit_memory.memory.intake.quality import DocumentQuality

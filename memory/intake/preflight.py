@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.errors import Problem, Where
 from speckit_memory.memory.intake.quality import PASS
 from speckit_memory.memory.store.records import Document

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from unicodedata import normalize
 
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.errors import Problem
 from speckit_memory.memory.parsing.keys import folder_of, with_folders
 from speckit_memory.memory.scanning.scanner import Scan, below_any

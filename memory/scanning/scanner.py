@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from speckit_memory.config.files.paths import is_folder
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.parsing.encoding import decode

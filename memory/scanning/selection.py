@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.patterns import compile_patterns
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES, suffixes_taken
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.config.workspace.settings import CONFIG_FILE
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
 from speckit_memory.errors import Problem
 from speckit_memory.memory.scanning.ignore_files import IgnoreFiles, PatternList, is_linked_worktree
 

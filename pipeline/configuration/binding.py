@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from speckit_memory.config.pipelines.pipeline_file import StepEntry, instead_of_switch
 from speckit_memory.config.pipelines.renamed_parameters import present_name
-from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping, locate, plain
+from speckit_memory.config.yaml.binding import UNKNOWN_KEY, Mistake, mistakes_of
+from speckit_memory.config.yaml.reader import YamlMapping, key_place, locate, plain
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.configuration.accepted_values import describe, keys, schema_at
@@ -105,55 +106,22 @@ def _misplaced(step: StepEntry, role: Role, home: str) -> str:
     return f"'{step.use}' is {article} {role} and cannot be used under '{step.slot}'; it belongs to '{home}'"
 
 
-@dataclass(frozen=True, slots=True)
-class _Mistake:
-    """A validation error at a path as written in the file."""
-
-    path: tuple[str | int, ...]
-    kind: str
-    message: str
-    found: object
-
-
 def _parameter_problems(step: StepEntry, registered: RegisteredComponent, error: ValidationError) -> list[Problem]:
-    """One problem per mistake: of nested errors only the innermost is reported."""
-    first: dict[tuple[str | int, ...], _Mistake] = {}
-    for detail in error.errors():
-        parts = detail["loc"]
-        path = _parts_in_file(step.params, parts, missing=detail["type"] == "missing")
-        kind = "key" if parts[-1:] == ("[key]",) else detail["type"]
-        first.setdefault(path, _Mistake(path, kind, str(detail["msg"]), detail.get("input")))
-    # All proper prefixes of a path: an error at such a place is the echo of an inner one.
-    above = {path[:end] for path in first for end in range(len(path))}
-    inner = [path for path in first if path not in above]
-    problems = [_parameter_problem(step, registered, first[path]) for path in inner[:LISTED]]
-    if further := inner[LISTED:]:
+    """One problem per mistake; of very many, the first ones."""
+    mistakes = mistakes_of(step.params, error)
+    problems = [_parameter_problem(step, registered, mistake) for mistake in mistakes[:LISTED]]
+    if further := mistakes[LISTED:]:
         message = f"{registered.name}: {len(further):,} more parameters from here on are not accepted"
-        problems.append(Problem("E118", message, where=locate(step.params, further[0])))
+        problems.append(Problem("E118", message, where=locate(step.params, further[0].path)))
     return problems
 
 
-def _parts_in_file(node: Node, parts: tuple[str | int, ...], *, missing: bool) -> tuple[str | int, ...]:
-    """The parts of a path that occur in the file; the others are pydantic's names for the forms of a value."""
-    path: list[str | int] = []
-    for at, part in enumerate(parts):
-        if isinstance(node, YamlMapping) and isinstance(part, str) and (entry := node.get(part)):
-            node = entry.value
-        elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
-            node = node.items[part]
-        elif not (missing and at == len(parts) - 1):
-            continue
-        path.append(part)
-    return tuple(path)
-
-
-def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake: _Mistake) -> Problem:
+def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake: Mistake) -> Problem:
     path = mistake.path
     name = ".".join(str(part) for part in path) or "parameters"
     owner = f"'{name}' of the step '{step.id}'"
-    if mistake.kind in ("extra_forbidden", "key"):
-        entry = step.params.get(str(path[0]))
-        where = entry.where if entry and len(path) == 1 else locate(step.params, path)
+    if mistake.kind == UNKNOWN_KEY:
+        where = key_place(step.params, path) if len(path) == 1 else locate(step.params, path)
         if now := present_name(registered.name, path):
             return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
         known = _accepted(registered.params, path[:-1])
@@ -166,8 +134,8 @@ def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake
         return Problem("E118", f"{owner} is missing", where=step.where)
     where = locate(step.params, path)
     if mistake.kind in ("value_error", "assertion_error"):
-        reason = mistake.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        return Problem("E118", f"{owner}: {reason[:1].lower()}{reason[1:]}", where=where)
+        reason = f"{mistake.message[:1].lower()}{mistake.message[1:]}"
+        return Problem("E118", f"{owner}: {reason}", where=where)
     schema = schema_at(registered.params, path)
     reason = "must map keys to values" if schema.get("type") == "object" else f"must be {describe(schema)}"
     found = mistake.found

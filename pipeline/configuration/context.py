@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from speckit_memory.config.pipelines.layering import without
-from speckit_memory.config.yaml.reader import locate
+from speckit_memory.config.yaml.reader import locate, without
 from speckit_memory.errors import Problem, Where
 from speckit_memory.pipeline.configuration.binding import BoundParameters, validate_parameters
 from speckit_memory.pipeline.configuration.declared import as_objections, as_params, ask

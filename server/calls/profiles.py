@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE
 from speckit_memory.errors import SpeckitError
 

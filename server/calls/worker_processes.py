@@ -21,7 +21,7 @@ from socket import socket, socketpair
 from threading import Event, Lock, Thread
 from typing import Any
 
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.pipeline.process.python_process import start_python

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.workspace.options import TOOL_PROFILES, ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options

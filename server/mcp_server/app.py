@@ -20,7 +20,7 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridge

@@ -31,7 +31,7 @@ CONFIG = """\
 #     - "!private/decisions/"
 #   formats: [rst, html]  # taken in addition to Markdown and plain text
 
-# Milliseconds after which a search skips optional steps.
+# Milliseconds after which a search skips optional steps; 0 for never.
 # deadline_ms: 2000
 
 # Where components of installed extensions run: "isolated" in a separate process with the memory limit below,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from speckit_memory.config.flags.flag_states import ahead
-from speckit_memory.config.workspace.recording import recording_in_force
 from speckit_memory.config.workspace.settings import Settings
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.configuration.variants import Variant
 
@@ -51,7 +51,7 @@ def why_nothing(config: Settings, since: str | None) -> str:
 
 
 def _keeping(config: Settings) -> str:
-    if recording_in_force(config).texts:
+    if load_workspace_config(config.root, config.environ).evaluation.texts:
         return ""
     return " Shadows do not run, because the text of queries is not kept: `evaluation: {keep_texts: never}`."
 

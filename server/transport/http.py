@@ -21,7 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from speckit_memory.config.files.regular_file import read_text
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach

@@ -25,7 +25,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
 
-from speckit_memory.config.options.tool_profile import TOOL_PROFILES, ToolProfile
+from speckit_memory.config.workspace.options import TOOL_PROFILES, ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console import failures
 from speckit_memory.server.jsonrpc.wire import JsonRpcWire

@@ -23,7 +23,7 @@ from typing import Any
 from speckit_memory import __file__ as package
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.files.paths import resolve_path, working_folder
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import DB_VARIABLE, ROOT_VARIABLE, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.arguments.options import Common

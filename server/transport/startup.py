@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from os.path import lexists
 from pathlib import Path
 
-from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.config.pipelines.sources import presets
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import BY_CALL, CONFIG_FILE, FLAGS_FILE, settings
-from speckit_memory.config.workspace.tool_profile_in_force import tool_profile_in_force
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import require_file, store_is_there
 from speckit_memory.server.console.arguments.options import Common
@@ -25,7 +25,8 @@ def check_workspaces(
     for name, root in roots.items() or [("", None)]:
         profile: ToolProfile = called or "full"
         try:
-            profile = tool_profile_in_force(settings(common.db, common.pipeline, root), called)
+            config = settings(common.db, common.pipeline, root)
+            profile = called or load_workspace_config(config.root, config.environ).profile
             check_configuration(common, root)
         except SpeckitError as error:
             broken[name] = error

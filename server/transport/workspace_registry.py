@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from speckit_memory.config.options.tool_profile import ToolProfile
+from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.calls.worker_processes import WorkerOptions
 from speckit_memory.server.console.arguments.options import Common

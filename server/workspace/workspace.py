@@ -224,7 +224,7 @@ class Workspace:
 
     def _named_before(self, parts: tuple[str, ...], is_folder: bool) -> bool:
         """Whether a path is a source, or inside one and not excluded below it."""
-        from speckit_memory.config.workspace.workspace_file import SourcePatterns
+        from speckit_memory.config.workspace.options import SourcePatterns
         from speckit_memory.memory.scanning.selection import refusal
 
         if not store_is_there(self._config.db):

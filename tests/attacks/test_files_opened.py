@@ -12,7 +12,8 @@ from files import write_file
 from tally import Tally
 
 from speckit_memory.config.pipelines.sources import pipeline_text
-from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns, read_workspace_config
+from speckit_memory.config.workspace.options import SourcePattern, SourcePatterns
+from speckit_memory.config.workspace.workspace_file import read_workspace_config
 from speckit_memory.errors import SpeckitError, Where
 from speckit_memory.evaluation.datasets import lines
 from speckit_memory.evaluation.datasets.dataset import read

@@ -11,7 +11,7 @@ from pathspec import GitIgnoreSpec
 from tally import Tally
 
 from speckit_memory.config.files.patterns import _stepwise, compile_patterns, last_match
-from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.config.workspace.options import SourcePattern, SourcePatterns
 from speckit_memory.errors import Where
 from speckit_memory.memory.scanning.scanner import scan
 from tests.attacks.swaps import in_time

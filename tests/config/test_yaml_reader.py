@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import string
-from pathlib import Path
-from unittest.mock import patch
+from collections.abc import Iterator
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tiers import examples
 
-from speckit_memory.config.yaml import reader
-from speckit_memory.config.yaml.reader import MAX_DEPTH, MOST_VALUES, YamlMapping, _small, _sound, locate, plain, read
+from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping, locate, plain, read
 from speckit_memory.errors import Where
 
 
@@ -45,34 +42,45 @@ def test_every_problem_is_reported_at_its_place() -> None:
     assert found(text) == [("E113", 1, 4), ("E112", 3, 1), ("E114", 4, 4), ("E111", 5, 4)]
 
 
-@pytest.mark.requirement("P7", "P10")
-@settings(max_examples=examples(2))
-@given(
-    st.sampled_from(["", "a: 1\nb:\n  - x\n", "a: {b: 1, c: [2]}\n"]),
-    st.lists(
-        st.sampled_from([*"ab: -[]{},'\"#&*!|>?%@\t0129.eE~\n", "\n  ", "\n- ", "key: ", "on", "true", "---\n", "&a "])
-    ),
-)
-def test_the_quick_way_reads_what_nothing_is_wrong_with_and_nothing_else(begin: str, end: list[str]) -> None:
-    text = begin + "".join(end)
-    quickly = _sound(text, "f.yaml", 3)
-    with patch.object(reader, "_sound", return_value=None):
-        node, problems = read(text, "f.yaml", 3)
-
-    if quickly is not None:
-        assert (quickly, []) == (node, problems)
-    elif not problems and node is not None:
-        assert set(text) & set("&!")  # which are looked at with care
+def spans(node: Node) -> Iterator[tuple[Node, str]]:
+    """Every value, with its text from where it begins to where it ends."""
+    begin, (line, column) = node.where, node.end
+    lines = SPANS.splitlines()[begin.line - 1 : line]
+    yield node, "\n".join([*lines[:-1], lines[-1][: column - 1]])[begin.column - 1 :]
+    for inner in node.items if isinstance(node, Sequence) else ():
+        yield from spans(inner)
+    for entry in node.entries if isinstance(node, YamlMapping) else ():
+        yield from spans(entry.value)
 
 
-@pytest.mark.parametrize("file", sorted(Path(reader.__file__).parent.rglob("*.yaml")), ids=lambda path: path.name)
-def test_shipped_files_are_read_the_quick_way(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    with patch.object(reader, "_sound", return_value=None):
-        node, problems = read(text, "f.yaml")
+SPANS = """\
+a: plain words  # remark
+b: "quoted # \\" text"
+c: 'it''s'
+d: {x: 1, y: [2, "3"], z: }  # remark
+e:
+- one
+- two two  # remark
 
-    assert problems == []
-    assert _sound(text, "f.yaml", 1) == node
+f:
+  g: 3.5
+
+  # remark
+h: é漢 x
+"""
+
+
+def test_a_value_ends_where_its_text_does() -> None:
+    node, _ = read(SPANS, "f.yaml")
+    assert node is not None
+    found = list(spans(node))
+    assert [text for _, text in found if "\n" not in text] == [
+        *("plain words", '"quoted # \\" text"', "'it''s'", '{x: 1, y: [2, "3"], z: }', "1", '[2, "3"]', "2", '"3"', ""),
+        *("one", "two two", "g: 3.5", "3.5", "é漢 x"),
+    ]
+    for value, text in found:
+        again, _ = read(text, "f.yaml")
+        assert (plain(again) if again else None) == plain(value)
 
 
 def test_the_first_of_two_equal_keys_is_kept() -> None:
@@ -148,19 +156,3 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
     _, problems = read(text, "f.yaml")
 
     assert all(problem.where for problem in problems)
-
-
-@given(st.text(st.sampled_from("[]{},:?-*&a \n\"'#|>!~"), max_size=60))
-def test_a_text_means_the_same_surveyed_or_not(text: str) -> None:
-    with patch.object(reader, "_small", return_value=False):
-        surveyed = read(text, "x.md")
-    assert read(text, "x.md") == surveyed
-
-
-def test_a_text_that_could_nest_too_deeply_is_surveyed() -> None:
-    assert not _small("- " * MAX_DEPTH + "a")
-    assert not _small("[" * MAX_DEPTH)
-    assert not _small("&a b")
-    assert not _small("*a")
-    assert not _small("a" * MOST_VALUES)
-    assert _small("title: A plain head\ntriggers: [one, two]")

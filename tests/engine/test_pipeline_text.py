@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
+from speckit_memory.config.yaml.editor import flow_style
 from speckit_memory.engine import components
 from speckit_memory.engine.pipelines import pipelines
-from speckit_memory.engine.pipelines.yaml_flow import flow_style
 from speckit_memory.pipeline.configuration.builder import examine
 
 WEIGHT = st.floats(0, 2).map(lambda value: round(value, 2))

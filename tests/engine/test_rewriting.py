@@ -72,10 +72,10 @@ candidates:
     # Words count most.
     # k1: 1.2 -> 1.05
     - use: bm25
-      b: 0.6
       k1: 1.05  # the usual value
       # A title says more.
-      single: {body: 0.1, title: 0.7}
+      single: {title: 0.7, body: 0.1}
+      b: 0.6
     - {use: vector, limit: 30, context: 0.2, min_similarity: 0.1}
     # No fts5.
   recover: []

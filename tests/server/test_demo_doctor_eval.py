@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.workspace.workspace_file import KEYS
+from speckit_memory.config.workspace.options import KEYS
 from tests.server.doors import COMMAND, Run, call, environment
 
 

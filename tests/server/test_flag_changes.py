@@ -250,13 +250,13 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
         ("# ours\n", '# ours\nflags:\n  SPECKIT_X: {state: shadow, was: dark_run}\n'),
         ("flags:\n", "flags:\n  SPECKIT_X: {state: shadow, was: dark_run}\n"),
         ("flags:\n  # why A is on\n  SPECKIT_A: {state: off}\n",
-         "flags:\n  SPECKIT_X: {state: shadow, was: dark_run}\n  # why A is on\n  SPECKIT_A: {state: off}\n"),
+         "flags:\n  # why A is on\n  SPECKIT_A: {state: off}\n  SPECKIT_X: {state: shadow, was: dark_run}\n"),
         ("flags: {SPECKIT_A: {state: off}}\n",
-         "flags: {SPECKIT_X: {state: shadow, was: dark_run}, SPECKIT_A: {state: off}}\n"),
+         "flags: {SPECKIT_A: {state: off}, SPECKIT_X: {state: shadow, was: dark_run}}\n"),
         ("flags:\n  SPECKIT_X: {state: dark_run} # mine\n",
          "flags:\n  SPECKIT_X: {state: shadow, was: dark_run} # mine\n"),
         ("flags:\n  SPECKIT_X:\n    # first\n    state: dark_run  # then\n    owner: us\n",
-         "flags:\n  SPECKIT_X:\n    # first\n    state: shadow  # then\n    was: dark_run\n    owner: us\n"),
+         "flags:\n  SPECKIT_X:\n    # first\n    state: shadow  # then\n    owner: us\n    was: dark_run\n"),
     ],
 )  # fmt: skip
 def test_a_decision_is_written_in_place_and_the_rest_stays(text: str, after: str) -> None:

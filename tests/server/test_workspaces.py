@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from files import write_file
 
+from speckit_memory.config.workspace.options import WorkspaceConfig
 from speckit_memory.config.workspace.settings import Settings
-from speckit_memory.config.workspace.workspace_file import WorkspaceConfig, load_workspace_config
+from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.workspace.workspace import Workspace
 from tests.server.doors import Ran, call

@@ -107,7 +107,8 @@ def _read_by_keys(said: str, file: str, first_line: int, problems: list[Problem]
         text = _TEXT_LINE.match(said[start:end]) if not isinstance(node, YamlMapping) else None
         if text:
             where = Where(file, line, text.start(2) + 1)
-            entries.append(MappingEntry(text[1], Where(file, line, 1), Scalar(text[2], where, text[2])))
+            value = Scalar(text[2], where, text[2], (line, text.end(2) + 1))
+            entries.append(MappingEntry(text[1], Where(file, line, 1), value, (line, text.end(1) + 1)))
             message = f"line {line} is not valid YAML, and is read as the text '{text[2][:80]}'"
             told.append(Problem("E099", message, where=where))
         elif isinstance(node, YamlMapping):

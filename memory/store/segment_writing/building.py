@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import apsw
 
-from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexing
+from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorIndexing
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
@@ -50,7 +50,7 @@ _TOTAL = len(_PARTS) + 2
 def build(
     connection: apsw.Connection,
     path: Path,
-    vector_index: VectorIndexing = SHIPPED,
+    vector_index: VectorIndexing = SHIPPED_INDEXING,
     progress: OnParts = lambda _done, _total: None,
 ) -> SegmentInfo:
     """Write the state that the connection's open transaction sees to a file, atomically.

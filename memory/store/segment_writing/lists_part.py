@@ -7,7 +7,7 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.config.workspace.options import VectorIndexing
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
 from speckit_memory.memory.store.segment_files.container import FileWriter

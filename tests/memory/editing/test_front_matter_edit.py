@@ -49,7 +49,8 @@ CASES: dict[str, tuple[str, dict[str, Value], str]] = {
     "another order": (
         LIST,
         {"triggers": ("kangaroo", "quokka cache")},
-        "---\ntrigger_phrases:  # what people say\n  - kangaroo\n  - quokka cache\n\ntitle: Caches\n---\n# Caches\n",
+        "---\ntrigger_phrases:  # what people say\n  # of the cache\n  # of its name\n  - kangaroo\n"
+        "  - quokka cache\n\ntitle: Caches\n---\n# Caches\n",
     ),
     "no items": (
         LIST,

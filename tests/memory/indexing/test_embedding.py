@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speckit_memory.config.options.vector_indexing import SHIPPED
+from speckit_memory.config.workspace.options import SHIPPED_INDEXING
 from speckit_memory.engine.runtime.models import QueryModels
 from speckit_memory.engine.runtime.serving_models import serving
 from speckit_memory.memory.indexing import Analyser, Indexer
@@ -76,7 +76,7 @@ def test_a_model_that_tells_no_tokens_leaves_none(
     Indexer(database, Plain(), Analyser(), root).index([root], now=2.0)
     assert stored(database) == [[]]
     assert database.check() == []
-    models = QueryModels(database, lambda: serving(Plain()), Analyser(), chosen(""), SHIPPED)
+    models = QueryModels(database, lambda: serving(Plain()), Analyser(), chosen(""), SHIPPED_INDEXING)
     np.testing.assert_array_equal(models.embed("text", np.ones_like), Plain().embed_query("text"))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from storing.by_hand import save_text
 
-from speckit_memory.config.options.saving import SavingRules
+from speckit_memory.config.workspace.options import SavingRules
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Analyser, Indexer, Source
 from speckit_memory.memory.indexing.documents import build

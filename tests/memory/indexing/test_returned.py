@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.config.workspace.workspace_file import SourcePatterns
+from speckit_memory.config.workspace.options import SourcePatterns
 from speckit_memory.memory.scanning.ignore_files import IgnoreFiles
 from speckit_memory.memory.scanning.reappeared_files import ReappearedFiles
 from speckit_memory.memory.scanning.scanner import Scan, decide

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.workspace.workspace_file import SourcePattern, SourcePatterns
+from speckit_memory.config.workspace.options import SourcePattern, SourcePatterns
 from speckit_memory.errors import Where
 from speckit_memory.memory.scanning.scanner import Scan, scan
 from speckit_memory.memory.scanning.selection import refusal

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from speckit_memory.config.options.vector_indexing import SHIPPED
+from speckit_memory.config.workspace.options import SHIPPED_INDEXING
 from speckit_memory.memory.store.read_model.state.models import Rarity, Relevance
 from speckit_memory.pipeline.ports import Ids, Tokens, Unavailable, Vectors
 
@@ -23,7 +23,7 @@ class WordModels:
         self.relevance = relevance or NoRelevance()
         self.static = True
         self.encoder = None
-        self.vector_index = SHIPPED
+        self.vector_index = SHIPPED_INDEXING
 
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.casefold().split())

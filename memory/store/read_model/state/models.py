@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from speckit_memory.config.options.vector_indexing import VectorIndexing
+from speckit_memory.config.workspace.options import VectorIndexing
 from speckit_memory.pipeline.ports import Column, Ids, Unavailable, Vectors
 
 Rarity = Callable[[Ids], Column]

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[4]
 WORKER = """
 import itertools, sys, time
 from pathlib import Path
-from speckit_memory.config.options.recording_modes import RecordingOptions
+from speckit_memory.config.workspace.options import RecordingOptions
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.memory.store.evaluation.records import AnswerRecord, Observation, QueryRecord
 from speckit_memory.memory.store.evaluation.records import StepCost, VariantRecord

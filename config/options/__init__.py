@@ -1,1 +1,0 @@
-"""The options of a workspace: what each accepts, and its default."""
