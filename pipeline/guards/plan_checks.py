@@ -111,7 +111,6 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
 _FIELDS = tuple(_CHECKS)
 _VALUES = attrgetter(*_FIELDS)
 _OWN = attrgetter(*(each.name for each in fields(Plan) if each.name not in _CHECKS))
-"""The fields that only the frame sets."""
 
 
 def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
@@ -136,7 +135,7 @@ def check_plan(answer: object, query: Query, step: str) -> Plan | Unavailable:
             raise InvalidComponentOutput("must keep the query itself as the first variant")
     except InvalidComponentOutput as unfit:
         raise ContractError(step, unfit.violation) from None
-    # the frame's own fields are not taken from a step
+    # the other fields are the frame's own
     return answer if type(answer) is Plan and _OWN(answer) == _OWN(before) else replace(before, **changed)
 
 

@@ -54,7 +54,6 @@ class SpeckitTool(Tool):
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
     _accepted: Parameters = PrivateAttr()
-    _schema: dict[str, Any] = PrivateAttr()
     _whole: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
     _offers: Callable[[str], bool] = PrivateAttr()
@@ -117,7 +116,6 @@ class SpeckitTool(Tool):
         tool._whole = arguments.model_json_schema(by_alias=True)
         tool.parameters = _lean(tool._whole)
         tool.fn_metadata.output_schema = SCHEMA
-        tool._schema = tool.parameters
         tool._accepted = Parameters(tool.parameters, destructive=destructive)
         tool._budget = budget
         tool._limiter = limiter
@@ -134,8 +132,8 @@ class SpeckitTool(Tool):
     def saying_less(self, unsaid: Collection[str]) -> "SpeckitTool":
         """A copy whose definition omits some parameters, which it still accepts."""
         less = self.model_copy()
-        said = {name: schema for name, schema in self._schema["properties"].items() if name not in unsaid}
-        less.parameters = self._schema | {"properties": said}
+        said = {name: schema for name, schema in self.parameters["properties"].items() if name not in unsaid}
+        less.parameters = self.parameters | {"properties": said}
         return less
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> CallToolResult:  # noqa: ARG002 -- the SDK's signature

@@ -52,7 +52,7 @@ def lengthen(
     # room: tokens left after rendering all rows with their excerpts
     room = int(budget * USED_FOR_ROWS) - sum(count([rendered.text(at, row) for at, row in enumerate(shown, 1)]))
     if room < 0:  # over budget: the rows will be rendered briefly
-        brief = [rendered.brief(at, row) for at, row in enumerate(shown, 1)]
+        brief = [rendered.text(at, row, brief=True) for at, row in enumerate(shown, 1)]
         room = int(budget * USED_FOR_ROWS) - sum(count(brief))
     wanted = whole = 0
     for each, row in zip(shown, rows, strict=True):

@@ -123,7 +123,7 @@ def build(workspace: Workspace) -> Callable[..., Reply]:
             whole_texts=alone,
             facts="\n".join(filter(None, facts)),
             row_text=rendered.text,
-            brief_text=rendered.brief,
+            brief_text=partial(rendered.text, brief=True),
             pipeline=result.pipeline.hash,
             after=partial(note_served, memory, result),
             again=None if sessionId else partial(note_served_again, memory, result.without_texts()),

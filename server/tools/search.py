@@ -193,7 +193,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             data,
             (
                 *search_hints(result),
-                *unweighed_intent(memory, intent),
+                *(unweighed_intent(memory, intent) if intent else ()),
                 *content.lengthen(data["results"], result.results, rendered, budget, workspace.count_tokens),
             ),
             degraded_parts(result),
@@ -201,7 +201,7 @@ def build(workspace: Workspace, form: AnswerForm = SHIPPED_FORM) -> Callable[...
             facts=search_facts(result),
             aside=absent.told if absent else None,
             row_text=rendered.text,
-            brief_text=None if explain else rendered.brief,
+            brief_text=None if explain else partial(rendered.text, brief=True),
             budget=budget,
             last=form.last,
             pipeline=result.pipeline.hash,

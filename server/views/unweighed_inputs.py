@@ -36,8 +36,6 @@ def unweighed_judgement(memory: Memory) -> tuple[str, ...]:
 
 def unweighed_intent(memory: Memory, intent: str | None) -> tuple[str, ...]:
     """A hint if an intent was given and the ranking does not use it."""
-    if not intent:
-        return ()
     pipeline = memory.pipelines.current
     values = [
         value
@@ -45,7 +43,7 @@ def unweighed_intent(memory: Memory, intent: str | None) -> tuple[str, ...]:
         # any step may depend on the intent through a rule in its parameters
         for value in dict(step.params).values()
     ]
-    if any(isinstance(value, str) and value in BY_INTENT for value in values):
+    if not intent or any(isinstance(value, str) and value in BY_INTENT for value in values):
         return ()
     return _hint(memory, "intent", INTENT)
 

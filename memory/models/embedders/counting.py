@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from speckit_memory.errors import SpeckitError
@@ -74,11 +74,11 @@ def counted_tokens(texts: Sequence[str], model: Embedder | None = None) -> list[
     Tokenisers of large language models have several times the bundled one's 32,000 tokens and so count fewer: both ways
     err on the high side. If the tokeniser cannot be read, the estimate is used.
     """
-    if count := getattr(model, "count_tokens", None):  # the check of a protocol takes longer than most counts
+    count: Callable[[Sequence[str]], list[int]] | None = getattr(model, "count_tokens", None)
+    if count:
         try:
             if max(map(len, texts), default=0) <= COUNTED_AT_ONCE:
-                counts: list[int] = count(texts)
-                return counts
+                return count(texts)
             return [sum(count([piece])[0] for piece in _pieces(text)) for text in texts]
         except SpeckitError:
             pass  # the error is reported when vectors are requested

@@ -49,15 +49,7 @@ class FingerprintedEmbedder(Protocol):
 
 
 @runtime_checkable
-class TokenCounter(Protocol):
-    """A model that can count the tokens of a text (feature T24)."""
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
-
-
-@runtime_checkable
-class TokenModel(TokenCounter, Protocol):
+class TokenModel(Protocol):
     """A model of static vectors of single tokens (feature R1).
 
     Stores keep the token ids of passages in addition to their vectors, with any model: late interaction and inverse
@@ -67,6 +59,9 @@ class TokenModel(TokenCounter, Protocol):
     @property
     def token_model_id(self) -> str:
         """Identifies the tokeniser and the token vectors; token ids of different models are never mixed."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text (feature T24). Loads only the tokeniser, not the vectors."""
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the token ids of each text in text order, including repeats."""

@@ -78,14 +78,11 @@ class SearchRows:
         self._rows: dict[int, SearchRow] = {}
 
     def text(self, number: int, row: dict[str, Any], *, brief: bool = False) -> str:
-        """The row with this number, from 1; only its stored text may differ from an earlier call."""
+        """The row with this number, from 1; briefly without why it was found. Only its stored text may
+        differ from an earlier call."""
         if number not in self._rows:
             self._rows[number] = SearchRow(number, row, self._why)
         return self._rows[number].text(row.get(TEXT_FIELD, ""), brief=brief)
-
-    def brief(self, number: int, row: dict[str, Any]) -> str:
-        """The same without why it was found."""
-        return self.text(number, row, brief=True)
 
 
 def _place(first: int, last: int) -> str:

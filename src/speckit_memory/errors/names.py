@@ -13,11 +13,9 @@ _BYTES = range(0xDC80, 0xDD00)
 
 def displayable_name(text: str) -> str:
     """The text without lone surrogates, which no encoding can represent: undecodable bytes become `\\xff`."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATE.sub(_spelled, text)
-    return text
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return _SURROGATE.sub(_spelled, text)
 
 
 def original_name(text: str) -> str:
