@@ -264,15 +264,12 @@ class _Import:
 
     def _require_as_decided(self) -> None:
         """Raise E066 if one of the memories was changed since the decision. Newer learned data is used."""
-        offers = [each.offer for each in self._plan]
-        now = known(self._connection, offers)
-        for place, (each, ours) in enumerate(zip(self._plan, now, strict=True)):
+        now = known(self._connection, [each.offer for each in self._plan])
+        for each, ours in zip(self._plan, now, strict=True):
             before = each.ours
-            if (ours is None) != (before is None) or (
-                ours and before and (ours.id, ours.content_hash) != (before.id, before.content_hash)
-            ):
+            if (ours and (ours.id, ours.content_hash)) != (before and (before.id, before.content_hash)):
                 raise SpeckitError("E066", f"{each.offer.key} was changed in the store meanwhile")
-            self._plan = [*self._plan[:place], replace(each, ours=ours), *self._plan[place + 1 :]]
+        self._plan = [replace(each, ours=ours) for each, ours in zip(self._plan, now, strict=True)]
 
     def _take_facts(self, staged: Connection) -> None:
         if (why := arrival.other_words(staged, self._connection)) and any(each.text for each in self._plan):

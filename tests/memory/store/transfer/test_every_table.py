@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -112,3 +114,21 @@ def test_rows_of_a_folder_come_back_and_no_others_change(store: Path) -> None:
     changed = {name for name in before if after[name] != before[name]}
     assert changed == {"task_records"}
     assert after["task_records"][0] == before["task_records"][0]
+
+
+@pytest.mark.requirement("M14.tables", "M14.lossless")
+def test_a_new_column_is_transferred_without_a_line_in_the_map(store: Path, tmp_path: Path) -> None:
+    with closing(apsw.Connection(str(store))) as connection:
+        connection.execute(
+            "ALTER TABLE promotions ADD COLUMN of_tomorrow TEXT; UPDATE promotions SET of_tomorrow = 'x'"
+        )
+    before = kept_rows(store)
+    with Memory.open(store, root=tmp_path, environ={}) as memory:
+        memory.checkpoints.create("all")
+        with memory.session.database.write() as txn:
+            delete_memories(txn, [memory_id(memory, "a/first.md")])
+        memory.checkpoints.restore("all")
+        memory.exchange.export(tmp_path / "out")
+    assert kept_rows(store)["promotions"] == before["promotions"]
+    record = json.loads((tmp_path / "out" / "learned" / "a" / "first.md.json").read_text())
+    assert record["promotions"][0]["of_tomorrow"] == "x"
