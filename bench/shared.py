@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -66,17 +66,17 @@ class Agent:
         """Milliseconds of a request that does nothing."""
         return self._ask({"method": "ping"})
 
-    def _ask(self, message: dict[str, object]) -> float:
+    def _ask(self, message: Mapping[str, object]) -> float:
         began = time.perf_counter()
-        self._say({"id": 1} | message)
+        self._say({"id": 1, **message})
         assert self._process.stdout is not None
         while b'"id":1,' not in (line := self._process.stdout.readline())[:40]:
             assert line, "the server has ended"
         return 1000 * (time.perf_counter() - began)
 
-    def _say(self, message: dict[str, object]) -> None:
+    def _say(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         self._process.stdin.flush()
 
     def close(self) -> float:

@@ -21,7 +21,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NoReturn
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.failures import CLOSED_PIPE, show
+from speckit_memory.server.console.failures import CLOSED_PIPE, internal, show
 from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
 from speckit_memory.server.transport.shared_socket import SharedSocket
 
@@ -168,6 +168,8 @@ class Front:
                 self._reconnect()
         except SpeckitError as error:
             self._exit_with(show(error, as_json=False))
+        except Exception as error:  # the other thread would wait for ever
+            self._exit_with(show(internal(error), as_json=False))
 
     def _lines(self) -> Iterator[bytes]:
         """The whole lines of the process until it ends; the first one is for this front."""
@@ -258,10 +260,14 @@ class Front:
     def _write(self, line: bytes) -> None:
         """Writes a line to the client; ends if nobody can read it."""
         rest = memoryview(line + b"\n")
+        ready = select.poll()
+        ready.register(self._sink, select.POLLOUT)
         with self._writing:
             try:
                 while rest:
-                    rest = rest[os.write(self._sink, rest) :]
+                    ready.poll()  # the client may have made it non-blocking
+                    with suppress(BlockingIOError):
+                        rest = rest[os.write(self._sink, rest) :]
             except BrokenPipeError:
                 self._exit_with(CLOSED_PIPE)
             except OSError:

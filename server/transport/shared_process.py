@@ -40,7 +40,7 @@ from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 
 GRACE_SECONDS = 3.0
 """How long the process waits for another client after the last one has gone, as when an agent is restarted."""
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 1.0
 GREETING_SECONDS = 5.0
 """How long a client may take to greet."""
 

@@ -45,7 +45,8 @@ WORK = (
     "evaluation.judging.cases.of_experiment", "evaluation.made_queries.run.make_queries",
     "memory.models.embedders.pulled.fetching.fetch", "server.commands.flags_audit.audit",
     "server.commands.flags_promote.promote", "server.commands.flags_demote.demote",
-    "server.transport.stdio.serve_stdio", "server.transport.http.serve_http", "server.commands.demo._open",
+    "server.transport.stdio.serve_stdio", "server.transport.http.serve_http", "server.transport.front.serve_front",
+    "server.commands.demo._open",
 )  # fmt: skip
 """What long commands set going: its arguments are kept by its last name, and nothing is done."""
 NOTED: dict[str, type] = {
@@ -248,6 +249,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "serve": ("", {
         "--transport": E("http", set_going("serve_stdio", "serve_http")),
+        "--shared": E("", set_going("serve_stdio", "serve_front")),
         "--host": E("::1", line="--transport http"), "--port": E("1", line="--transport http"),
         "--token-file": E("token", line="--transport http"), "--allow-host": E("proxy", line="--transport http"),
         "--workspace": E("docs"), "--profile": E("core"),

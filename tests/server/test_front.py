@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -231,7 +232,7 @@ def test_what_a_process_did_not_read_is_sent_to_the_next_one_whatever_it_does(cl
 def test_the_front_gives_up_when_no_process_stays(
     client: Client, place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(front_module.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
     for _ in range(MOST_SHORT):
         place.next().end()
     assert client.ended() == [1]
@@ -377,7 +378,7 @@ def test_a_folder_that_others_can_enter_or_own_is_refused(
     assert f"chmod 700 {folder}" in str(refusal_of(tmp_path).problems[0].actions)
     folder.chmod(0o700)
     own = os.geteuid()
-    monkeypatch.setattr(shared_socket.os, "geteuid", lambda: own + 1)
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     assert "not a folder of yours" in str(refusal_of(tmp_path))
     monkeypatch.undo()
     folder.rmdir()
@@ -421,7 +422,7 @@ def test_the_user_of_the_other_end_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     with here, there:
         assert is_of_user(here)
         own = os.geteuid()
-        monkeypatch.setattr(shared_socket.os, "geteuid", lambda: own + 1)
+        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
         assert not is_of_user(here)
 
 

@@ -73,6 +73,14 @@ def test_nothing_heavy_is_imported_before_the_first_tool_call(indexed: Path) -> 
     assert packages & HEAVY == set()
 
 
+@pytest.mark.requirement("T27.shared")
+def test_a_front_imports_no_library_but_click(workspace: Path) -> None:
+    packages, answers = imported(workspace, ["serve", "--shared", "--no-warm-up"], [INITIALIZE, LIST_TOOLS])
+    assert [answer["id"] for answer in answers] == [0, 2]
+    assert "click" in packages
+    assert packages & (HEAVY | {"mcp", "mcp_types", "pydantic", "anyio", "apsw", "yaml", "structlog"}) == set()
+
+
 @pytest.mark.requirement("T27")
 @pytest.mark.parametrize("asked", [[LIST_TOOLS], [INITIALIZED, SEARCH]], ids=["start", "search"])
 def test_the_server_does_without_the_library_that_draws_on_terminals(
