@@ -18,7 +18,7 @@ from speckit_memory.config.options.vector_indexing import SHIPPED, VectorIndexin
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
-from speckit_memory.memory.store.segment_writing import columns_part, lists_part, trigger_part, vector_part, word_part
+from speckit_memory.memory.store.segment_writing import columns_part, vector_part, word_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.memory.store.tables import changes
 
@@ -42,7 +42,7 @@ class SegmentInfo(NamedTuple):
 
 _PARTS = (
     columns_part.write,
-    trigger_part.write,
+    columns_part.write_triggers,
     word_part.write_fields,
     word_part.write_bodies,
     word_part.write_passages,
@@ -82,7 +82,7 @@ def build(
     with FileWriter(path, pause) as writer, _pauses(connection, pause):
         about = _write(connection, writer, lambda: TemporaryFile(dir=path.parent), pause, progress)  # noqa: SIM115
         progress(_TOTAL - 1, _TOTAL)
-        lists_part.write(writer, path.parent, vector_index, pause)
+        vector_part.write_lists(writer, path.parent, vector_index, pause)
         digest, size = writer.finish(about)
     progress(_TOTAL, _TOTAL)
     return SegmentInfo(about["sequence"], digest, size)

@@ -13,7 +13,7 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 
 LOGGER = getLogger(__name__)
 SLICE_SECONDS = 0.002
