@@ -15,7 +15,7 @@ from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.segment_files import shelf
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.pipeline.process.yielding import Pause, yielding
 

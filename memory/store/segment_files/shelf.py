@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 import apsw
 
 from speckit_memory.memory.store.file.guarding.identity import KEPT
 from speckit_memory.memory.store.file.guarding.queries import value
-from speckit_memory.memory.store.segment_files import trusted_segment
+from speckit_memory.memory.store.segment_files import stamp, trusted_segment
 from speckit_memory.memory.store.segment_files.container import Container, TornError
-from speckit_memory.memory.store.segment_files.finding import Finding
-from speckit_memory.memory.store.segment_files.stamp import FileStat, is_stamped, look, stamp, unstamp
+from speckit_memory.memory.store.segment_files.findings import Finding
 from speckit_memory.memory.store.segment_files.trusted_segment import VERSION, TrustedSegment
 
 ENDING = ".segments"
@@ -29,11 +26,6 @@ READ_AT_ONCE = 1 << 30
 of the time of a search without it (docs/decisions/0078). Larger files are checked by callers that have time."""
 FEWEST = 100
 """Memories. Fewer are read from the tables as fast as from a file."""
-
-_read: dict[Path, tuple[FileStat, str]] = {}
-"""The last file of each folder that this process has read completely, with its metadata and digest."""
-# guards `_read`: held for a look-up, never while a file is read
-_guard = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +143,7 @@ def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool
         return in_the_way
     path = folder / trusted.name
     try:
-        seen = look(path)
+        seen = stamp.look(path)
         if seen is None:
             return Finding("foreign", f"{path} is not a regular file")
         segment = Container.open(path)
@@ -159,47 +151,21 @@ def _opened(folder: Path, trusted: TrustedSegment, patient: bool, thorough: bool
             return Finding("foreign", f"{path} is not the file recorded in the store")
         if seen.bytes != trusted.bytes:
             return Finding("torn", f"{path} has {seen.bytes:,} bytes and was written with {trusted.bytes:,}")
-        if not thorough and _is_known(path, seen, trusted.digest):
+        if not thorough and stamp.is_known(path, seen, trusted.digest):
             return segment
         if not (thorough or patient or seen.bytes <= READ_AT_ONCE):
             return Finding("unread", f"{path} was copied or touched since it was written, and not checked since")
         segment.verify()
         # The check is only valid for the metadata seen before reading.
-        if look(path) != seen:
+        if stamp.look(path) != seen:
             return Finding("unread", f"{path} was touched while it was being read")
     except FileNotFoundError:
         return Finding("missing", f"{path} does not exist")
     except OSError as error:
         return Finding("failed", f"{path} cannot be read: {error.strerror or error}")
     except (TornError, ValueError, TypeError) as error:
-        forget(path)
+        stamp.forget(path)
         return Finding("torn", f"{path} is damaged: {error}")
     # Other processes can now skip the check.
-    note(path, seen, trusted.digest)
+    stamp.note(path, seen, trusted.digest)
     return segment
-
-
-def _is_known(path: Path, seen: FileStat, digest: str) -> bool:
-    with _guard:
-        if _read.get(path.parent) == (seen, digest):
-            return True
-    return is_stamped(path, seen, digest)
-
-
-def note(path: Path, seen: FileStat, digest: str) -> None:
-    """Record that a file with this digest and metadata is intact, for this process and for all others."""
-    with _guard:
-        _read[path.parent] = seen, digest
-    try:
-        if not is_stamped(path, seen, digest):
-            stamp(path, seen, digest)
-    except OSError:
-        return  # a read-only folder: each process reads the file once
-
-
-def forget(path: Path) -> None:
-    """Withdraw the record that a file is intact: a disk may lose data that no program has touched."""
-    with _guard:
-        _read.pop(path.parent, None)
-    with suppress(OSError):
-        unstamp(path)

@@ -11,6 +11,7 @@ import json
 import stat
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from speckit_memory.config.files.regular_file import read_text
@@ -32,6 +33,12 @@ class FileStat(NamedTuple):
     changed_ns: int
 
 
+_read: dict[Path, tuple[FileStat, str]] = {}
+"""The last file of each folder that this process has read completely, with its metadata and digest."""
+# guards `_read`: held for a look-up, never while a file is read
+_guard = Lock()
+
+
 def look(path: Path) -> FileStat | None:
     """The metadata of a regular file; None for anything else, including links. Raises OSError."""
     found = path.lstat()
@@ -40,10 +47,30 @@ def look(path: Path) -> FileStat | None:
     return FileStat(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def stamp(path: Path, seen: FileStat, digest: str) -> None:
-    """Write a note that the file with this digest and metadata is intact. Raises OSError."""
-    with written(_note_path(path)) as file:
-        json.dump({"file": list(seen), "digest": digest}, file)
+def note(path: Path, seen: FileStat, digest: str) -> None:
+    """Record that a file with this digest and metadata is intact, for this process and for all others."""
+    with _guard:
+        _read[path.parent] = seen, digest
+    with suppress(OSError):  # a read-only folder: each process reads the file once
+        if not is_stamped(path, seen, digest):
+            with written(_note_path(path)) as file:
+                json.dump({"file": list(seen), "digest": digest}, file)
+
+
+def forget(path: Path) -> None:
+    """Withdraw the record that a file is intact: a disk may lose data that no program has touched."""
+    with _guard:
+        _read.pop(path.parent, None)
+    with suppress(OSError):
+        _note_path(path).unlink(missing_ok=True)
+
+
+def is_known(path: Path, seen: FileStat, digest: str) -> bool:
+    """Whether a file with this digest and metadata was read completely, by this process or another."""
+    with _guard:
+        if _read.get(path.parent) == (seen, digest):
+            return True
+    return is_stamped(path, seen, digest)
 
 
 def is_stamped(path: Path, seen: FileStat, digest: str) -> bool:
@@ -52,11 +79,6 @@ def is_stamped(path: Path, seen: FileStat, digest: str) -> bool:
         noted = json.loads(read_text(_note_path(path), _LARGEST))
         return isinstance(noted, dict) and noted == {"file": list(seen), "digest": digest}
     return False
-
-
-def unstamp(path: Path) -> None:
-    """Remove the note of a file. Raises OSError."""
-    _note_path(path).unlink(missing_ok=True)
 
 
 def _note_path(path: Path) -> Path:

@@ -97,7 +97,7 @@ MOST_ASKED = 4_096
 
 
 class TermTable:
-    """Distinct terms, numbered 0, 1, … in byte order. Implements `Terms` over arrays mapped from a file.
+    """Distinct terms, numbered 0, 1, … in byte order. Reads the arrays of a segment.
 
     `.text` holds the UTF-8 bytes of all terms, concatenated, `.ends` the end of each, `.hashed` the term numbers by
     bucket, then number, and `.buckets` the start of each bucket in it. The number of buckets is a power of two; the low

@@ -17,7 +17,7 @@ from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorInde
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
-from speckit_memory.memory.store.segment_writing import columns_part, lists_part, trigger_part, vector_part, word_part
+from speckit_memory.memory.store.segment_writing import columns_part, vector_part, word_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
 from speckit_memory.memory.store.tables import changes
 
@@ -37,7 +37,7 @@ class SegmentInfo(NamedTuple):
 
 _PARTS = (
     columns_part.write,
-    trigger_part.write,
+    columns_part.write_triggers,
     word_part.write_fields,
     word_part.write_bodies,
     word_part.write_passages,
@@ -75,7 +75,7 @@ def build(
     with FileWriter(path) as writer:
         about = _write(connection, writer, lambda: TemporaryFile(dir=path.parent), progress)  # noqa: SIM115
         progress(_TOTAL - 1, _TOTAL)
-        lists_part.write(writer, path.parent, vector_index)
+        vector_part.write_lists(writer, path.parent, vector_index)
         digest, size = writer.finish(about)
     progress(_TOTAL, _TOTAL)
     return SegmentInfo(about["sequence"], digest, size)

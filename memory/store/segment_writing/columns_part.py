@@ -1,4 +1,5 @@
-"""Writes the facts about memories and the memory of each passage; `Columns.of_segment` reads them."""
+"""Writes the facts about memories, the memory of each passage, and trigger phrases, which `Columns.of_segment` and
+`TriggerTable` read."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES, LABELS, NU
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, table_of_places, transpose_columns
 from speckit_memory.memory.store.read_model.facts.labels import NONE
 from speckit_memory.memory.store.read_model.facts.reading_order import natural
-from speckit_memory.memory.store.segment_files.blocks import blocks
+from speckit_memory.memory.store.read_model.facts.trigger_index import start_of
 from speckit_memory.memory.store.segment_files.container import Writer
 from speckit_memory.memory.store.segment_writing.runs import Runs
-from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch
+from speckit_memory.memory.store.segment_writing.spill import Spill, Stretch, blocks
 from speckit_memory.pipeline.ports import Ids
 
 _MEMORIES = f"SELECT {', '.join(ATTRIBUTES)} FROM memories ORDER BY id"
+_TRIGGERS = "SELECT memory_id, normalised, weight, expires_at FROM triggers ORDER BY memory_id, source, normalised"
 _CHUNKS = "SELECT id, memory_id FROM chunks ORDER BY id"
 
 
@@ -67,3 +69,26 @@ def _write_chunks(connection: apsw.Connection, writer: Writer, memories: Ids) ->
     writer.add("chunks.ids", chunks)
     writer.add("chunks.parents", parents)
     writer.add("places", table_of_places(memories, chunks, parents))
+
+
+def write_triggers(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+    """Write `trigger.memories`, `.weights` and `.ends` of each trigger, the phrases with their triggers, and the first
+    words with their phrases."""
+    phrases = Runs(spill)
+    facts = []
+    for block in blocks(connection, _TRIGGERS):
+        for _, phrase, _, _ in block:
+            phrases.add((phrase,))
+        facts.append(np.array([(memory, weight, end) for memory, _, weight, end in block], np.float64))
+    table = np.concatenate([np.empty((0, 3)), *facts])
+    writer.add("trigger.memories", table[:, 0].astype(np.int64))
+    writer.add("trigger.weights", table[:, 1])
+    writer.add("trigger.ends", table[:, 2])
+    phrases.write_terms(writer, "trigger.phrase")
+    phrases.write_postings(writer, "trigger.phrase")
+    starts = Runs(spill)
+    # Second level: phrases by their first word; row numbers are phrase numbers.
+    for phrase in phrases.terms():
+        starts.add((start_of(phrase),))
+    starts.write_terms(writer, "trigger.start")
+    starts.write_postings(writer, "trigger.start")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import failures, shelf, trusted_segment
-from speckit_memory.memory.store.segment_files.finding import Finding
+from speckit_memory.memory.store.segment_files import shelf, trusted_segment
+from speckit_memory.memory.store.segment_files.findings import Finding, last_failure
 from speckit_memory.memory.store.segment_writing import writing
 
 _MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
@@ -32,7 +32,7 @@ def findings(database: Database) -> SegmentReport:
     with database.snapshot_read() as connection:
         memories = shelf.memories_of(connection)
         held = shelf.segment_status(connection, database.path, thorough=True)
-        failure = failures.last(connection, database.path)
+        failure = last_failure(connection, database.path)
         lag = trusted_segment.catch_up_cost(connection, held.vouched) if held.vouched and held.behind is not None else 0
     found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
     if failure and not any(one.kind == "blocked" for one in found):  # which is why the last writer failed

@@ -1,14 +1,31 @@
-"""Arrays stored in a temporary file until they are written to a segment, to save memory."""
+"""Reads long queries in blocks, and stores arrays in a temporary file until they are written to a segment."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.pipeline.process.yielding import yield_now
+
+ROWS = 4096
+"""Rows of a query in memory at a time."""
+
+
+def blocks(connection: apsw.Connection, sql: str) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of a query in lists of at most `ROWS`."""
+    cursor, waiting = connection.execute(sql), []
+    for row in cursor:
+        waiting.append(row)
+        if len(waiting) == ROWS:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 class Stretch(NamedTuple):

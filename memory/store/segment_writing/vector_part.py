@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.config.workspace.options import VectorIndexing
+from speckit_memory.memory.store.read_model.vectors import ivf_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
 from speckit_memory.memory.store.reading.loading import load_vectors_of_chunks
-from speckit_memory.memory.store.segment_files.blocks import ROWS, blocks
-from speckit_memory.memory.store.segment_files.container import Writer
+from speckit_memory.memory.store.segment_files.container import FileWriter, Writer
+from speckit_memory.memory.store.segment_writing.spill import ROWS, blocks
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import token_sets
@@ -72,3 +77,18 @@ def _write_tokens(connection: apsw.Connection, writer: Writer) -> None:
     writer.add("token.lengths", every)
     writer.add("token.starts", np.cumsum(every) - every)
     writer.add("token.frequencies", frequencies)
+
+
+def write_lists(writer: FileWriter, folder: Path, vector_index: VectorIndexing) -> None:
+    """Write lists of the vectors already written, if the setting asks for them and the library is installed.
+
+    Args:
+        writer: Has already written `vector.rows`.
+        folder: Folder for a temporary file.
+        vector_index: Decides by the number of vectors.
+    """
+    if not vector_index.wanted(writer.count("vector.rows")) or not ivf_lists.is_faiss_installed():
+        return
+    with TemporaryFile(dir=folder) as file:
+        ivf_lists.write(writer.written("vector.rows"), file)
+        writer.add(LISTS, np.memmap(file, np.uint8, "r"))

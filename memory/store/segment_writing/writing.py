@@ -21,7 +21,7 @@ from speckit_memory.config.files.partial_file import is_partial
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.store_file import FOLDER_FOR_THE_OWNER
-from speckit_memory.memory.store.segment_files import failures, shelf, stamp, trusted_segment
+from speckit_memory.memory.store.segment_files import findings, shelf, stamp, trusted_segment
 from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
 
 LOCK = "writer"
@@ -72,11 +72,11 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
     if not _one.acquire(blocking=False):
         return None
     try:
-        with failures.raise_segment_failures(database, folder), database.snapshot_read() as connection:
+        with findings.raise_segment_failures(database, folder), database.snapshot_read() as connection:
             due, over = shelf.due(connection, database.path), shelf.is_superfluous(connection, database.path)
         if not (due or over) and only_if_due and not leftovers(database):
             return None
-        with failures.raise_segment_failures(database, folder), ExitStack() as held:
+        with findings.raise_segment_failures(database, folder), ExitStack() as held:
             _make(folder)
             try:
                 held.enter_context(locked(folder / LOCK, patience=LOOK_SECONDS))
@@ -136,13 +136,13 @@ def _write_segment(database: Database, folder: Path, build: Build) -> TrustedSeg
         # Another program may have replaced or truncated the file since it was closed.
         if built.sequence != last[0] or seen is None or seen.bytes != built.bytes:
             raise SpeckitError("E029", f"{path} was changed while it was being written")
-        shelf.note(path, seen, built.digest)
+        stamp.note(path, seen, built.digest)
         segment = TrustedSegment(path.name, built.digest, built.bytes, *last)
         with database.write() as txn:
             # Trusted last: from here on other processes may open it.
             trusted = trusted_segment.vouch(txn, segment)
             if trusted:
-                failures.clear(txn, database.path)
+                findings.clear_failure(txn, database.path)
             elif not trusted_segment.holds_forgotten(txn.connection, segment):
                 raise SpeckitError("E029", f"meanwhile, {database.path} was set to another state, or changed too much")
     except BaseException:

@@ -13,7 +13,7 @@ import apsw
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, yielding_at_rows
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.pipeline.process.yielding import yielding
 
 LOGGER = getLogger(__name__)

@@ -17,7 +17,7 @@ from speckit_memory.memory.store.read_model import current, snapshot
 from speckit_memory.memory.store.read_model.current import ReadModel
 from speckit_memory.memory.store.records import Document
 from speckit_memory.memory.store.segment_files.container import Container
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_writing import building, writing
 from speckit_memory.memory.store.writing import writer
 

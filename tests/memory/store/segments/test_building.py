@@ -20,7 +20,7 @@ from speckit_memory.memory.store.read_model.current import MOST_CHANGES
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.records import Document, Relation, Tier
 from speckit_memory.memory.store.segment_files import shelf
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_writing import building, runs, writing
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edges

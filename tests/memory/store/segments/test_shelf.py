@@ -11,7 +11,7 @@ from storing.segments import cut, filled, flipped, overwrite, segment_of, small_
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segment_files import shelf, stamp, trusted_segment
 from speckit_memory.memory.store.segment_files.container import Container
-from speckit_memory.memory.store.segment_files.finding import Finding
+from speckit_memory.memory.store.segment_files.findings import Finding
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.memory.store.segment_writing.diagnosis import findings
 from speckit_memory.memory.store.tables import changes
@@ -112,7 +112,7 @@ def test_what_the_disk_lost_is_found_by_the_check_and_not_used_from_then_on(stor
     flipped(path, places(store.path)["keys"])
     seen = stamp.look(path)
     assert seen is not None
-    shelf.note(path, seen, Container.open(path).digest)  # as if no program had written to it
+    stamp.note(path, seen, Container.open(path).digest)  # as if no program had written to it
     assert usable(store) is not None
 
     assert kinds(store) == ["torn"]
@@ -253,7 +253,7 @@ def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(
 
 
 def test_another_process_takes_the_word_of_the_writer(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "_read", {})
+    monkeypatch.setattr(stamp, "_read", {})
     monkeypatch.setattr(Container, "verify", lambda self: pytest.fail("it was read to its end"))
 
     assert usable(store) is not None

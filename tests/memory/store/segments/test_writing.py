@@ -22,7 +22,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import FileWriter
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_files.trusted_segment import last_change
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.memory.store.segment_writing.diagnosis import findings

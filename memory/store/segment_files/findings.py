@@ -1,4 +1,4 @@
-"""Keeps in the store why the last segment could not be written, until one is written, for reports."""
+"""Problems that prevent the use or writing of a segment, with hints; the store keeps why the last writer failed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,57 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
-from speckit_memory.memory.store.segment_files.finding import Finding
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+
+Kind = Literal[
+    "missing", "stale", "behind", "torn", "version", "foreign", "unread", "blocked", "leftover", "failed", "written"
+]
+
+_BY_ITSELF = (
+    "Answers are the same without it, only slower; a running server or the next `speckit-memory index PATH` writes "
+    "it automatically, `speckit-memory doctor --fix` at once."
+)
+_HINTS: dict[Kind, str] = {
+    "missing": _BY_ITSELF,
+    "stale": _BY_ITSELF,
+    "behind": "It is used; later changes are read from the store, which takes longer the more there are. A running "
+    "server or the next `speckit-memory index PATH` rewrites it, `speckit-memory doctor --fix` at once.",
+    "torn": f"It is not used. {_BY_ITSELF} If this happens again, check the disk.",
+    "version": _BY_ITSELF,
+    "foreign": f"It is not used. {_BY_ITSELF}",
+    "unread": "A running server checks it automatically, `speckit-memory doctor --fix` at once. Answers are the same.",
+    "blocked": "Move it away; the folder is then created. Answers are the same without it, only slower.",
+    "leftover": "The next writer removes them, `speckit-memory doctor --fix` at once.",
+    "written": "Nothing needs to be done. Until it is complete, answers are the same, only slower.",
+    "failed": "Answers are the same without it, only slower. Fix the cause, then run `speckit-memory doctor --fix`.",
+}
+
+
+class Finding(NamedTuple):
+    """One problem. `kind` is for programs; `detail` describes the problem and its place."""
+
+    kind: Kind
+    detail: str
+
+    @property
+    def hint(self) -> str:
+        """What the problem means and what to do next."""
+        return _HINTS[self.kind]
+
+    @property
+    def code(self) -> str:
+        """E029 for problems that prevent writing a segment, else E028."""
+        return "E029" if self.kind in ("failed", "blocked") else "E028"
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.kind}: {self.detail}"
+
 
 KEY = "segment_failure"
 PATIENCE_MS = 250
@@ -40,7 +84,7 @@ def raise_segment_failures(database: Database, folder: Path) -> Iterator[None]:
         raise failed from error
 
 
-def last(connection: apsw.Connection, store: Path) -> Finding | None:
+def last_failure(connection: apsw.Connection, store: Path) -> Finding | None:
     """The failure since which no segment has been written; None without one."""
     untold = _untold.get(store)
     if untold:
@@ -53,7 +97,7 @@ def last(connection: apsw.Connection, store: Path) -> Finding | None:
         return None
 
 
-def clear(txn: Transaction, store: Path) -> None:
+def clear_failure(txn: Transaction, store: Path) -> None:
     """Delete the recorded failure."""
     txn.connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
     _untold.pop(store, None)
