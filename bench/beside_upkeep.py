@@ -35,7 +35,7 @@ THINKING_SECONDS = 0.02
 def upkeep(memory: Memory, job: Job) -> Iterator[None]:
     """Runs a job in a thread, again as soon as it ended."""
     from speckit_memory.engine.upkeep import maintenance, upkeep_thread
-    from speckit_memory.memory.store.segment_files.failures import GivenUpError
+    from speckit_memory.memory.store.segment_files.findings import GivenUpError
     from speckit_memory.pipeline.process.yielding import yielding
 
     opened, thread, over = memory.session.opened, memory.session.upkeep, threading.Event()

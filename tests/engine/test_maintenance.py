@@ -18,7 +18,7 @@ from speckit_memory.engine.upkeep.maintenance_jobs import Job, PreparedBatch, jo
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
-from speckit_memory.memory.store.segment_files.failures import GivenUpError
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.sessions import working_memory
 from speckit_memory.pipeline.process.yielding import yielding
