@@ -109,6 +109,7 @@ def command(
     Returns:
         The exit status.
     """
+    from speckit_memory.server.replies.worker_calls import share_one_arena
     from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
     from speckit_memory.server.views.file_changes import require_watching
 
@@ -120,6 +121,7 @@ def command(
     except SpeckitError as error:
         show(error, as_json=False)
         return BAD_CONFIGURATION
+    share_one_arena()
     served = WorkspaceRegistry(
         common, roots, profiles, broken, warm_up=warm_up, cache_seconds=cache_seconds, watch=watch, workers=workers
     )

@@ -34,8 +34,10 @@ from speckit_memory.pipeline.ports import Ids, Postings
 HOLE = -1
 """The value in `ids` of a row whose entry was removed."""
 
-MOST_KNOWN = 4_096
-"""Terms whose postings are cached, unknown ones included: the steps of a search ask for the same ones."""
+MOST_KNOWN = 250_000
+"""Postings cached, 2 MB: the steps of a search ask for the same terms, and reading those of one takes microseconds."""
+TERM_SIZE = 50
+"""What a term counts beyond its postings: the arrays of one without any take 400 bytes."""
 
 ADDITIONS = 1000
 """Additions beyond the size of the base after which the index is rebuilt."""
@@ -114,10 +116,12 @@ class PostingsIndex:
         "_live",
         "_order",
         "_published",
+        "_room",
         "_rows",
     )
     _added: dict[int, str]
     _known: dict[str, Postings]
+    _room: int
     _late: tuple[LateEntries, ...]
 
     def __init__(self, entries: Iterable[tuple[int, str]] = (), *, ordered: bool = False) -> None:
@@ -174,7 +178,7 @@ class PostingsIndex:
         """An index with the same answers that changes independently; cheap, since the base is shared."""
         twin = PostingsIndex.__new__(PostingsIndex)
         twin._base = self._base
-        twin._known = {}
+        twin._known, twin._room = {}, MOST_KNOWN
         twin._late = self._late
         twin._added = self._added.copy()
         twin._order = self._order
@@ -273,7 +277,7 @@ class PostingsIndex:
             return
         first, size = len(self._ids), len(ids)
         latest = LateEntries.of(late, first)
-        self._known = {}
+        self._known, self._room = {}, MOST_KNOWN
         self._late = with_latest(self._late, latest)
         # Without word order the texts are never scanned again, and an entry may have several: nothing to keep.
         added = range(first, first + size)
@@ -299,12 +303,12 @@ class PostingsIndex:
         self._ids[rows] = HOLE
         self._rows = None
         self._lengths[rows] = 0
-        self._known = {}
+        self._known, self._room = {}, MOST_KNOWN
         self._compact_if_due()
 
     def _unchanged(self) -> None:
         """Reset the record of additions: the base is complete."""
-        self._late, self._added, self._known = (), {}, {}
+        self._late, self._added, self._known, self._room = (), {}, {}, MOST_KNOWN
 
     def _require_unpublished(self) -> None:
         if self._published:
@@ -314,9 +318,11 @@ class PostingsIndex:
         """The postings of a term. Shared: do not hand them out."""
         found = self._known.get(term)
         if found is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known = {}
-            found = self._known[term] = self._looked_up(term)
+            found = self._looked_up(term)
+            self._room -= len(found.rows) + TERM_SIZE
+            if self._room < 0:
+                self._known, self._room = {}, MOST_KNOWN
+            self._known[term] = found
         return found
 
     def _looked_up(self, term: str) -> Postings:
