@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shutil
 import sys
 import time
@@ -89,6 +90,7 @@ class LanceSearch:
 def main() -> None:
     """Prints a row for each complexity and way, then what is found."""
     one_thread()
+    os.environ.setdefault("LANCE_LOG", "error")  # else it warns at each query
     parser = argparse.ArgumentParser(prog="python -m bench.lancedb_search", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--queries", type=int, default=100, help="of each complexity (default: %(default)s)")
