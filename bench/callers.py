@@ -1,7 +1,8 @@
 """Throughput, latency and memory of a server over HTTP, for one client and for several at once.
 
 Run it with `python -m bench.callers STORE --workers 2`, over a copy of a store that `bench.synthetic` made. Queries are
-distinct, so no answer comes from a cache. Figures stand in docs/decisions/0113-many-callers.md.
+distinct, so no answer comes from a cache. `--growth 5000` asks so many and prints own memory on the way. Figures stand
+in docs/decisions/0113-many-callers.md and 0117-upkeep-memory-and-a-large-store.md.
 """
 
 from __future__ import annotations
@@ -111,6 +112,16 @@ def measure(port: int, clients: int, queries: Sequence[str]) -> tuple[float, flo
     return rate, p50, p95
 
 
+def grow(store: Path, workers: str, clients: int, corpus: Corpus, calls: int) -> None:
+    """Prints own memory after 100, a fifth, and all of the calls."""
+    with serving(store, "--workers", workers) as (pid, port):
+        asked = 0
+        for point in (100, calls // 5, calls):
+            measure(port, clients, corpus.queries("moderate", point - asked))
+            asked = point
+            print(f"own memory after {point} calls: {own_megabytes(pid)} MB", flush=True)
+
+
 def main() -> None:
     """Prints a line per round and number of clients, then the ratios of their medians."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -120,9 +131,13 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memories", type=int, default=10_000, help="the size the store was made with")
+    parser.add_argument("--growth", type=int, default=0, help="ask so many queries, at least 500, for own memory alone")
     asked = parser.parse_args()
     corpus = Corpus(asked.memories)
     corpus._random = np.random.default_rng(int(time.time()))  # words of the store, other queries in each run
+    if asked.growth:
+        grow(asked.store, asked.workers, asked.clients, corpus, asked.growth)
+        return
     figures: dict[int, list[tuple[float, float, float]]] = {1: [], asked.clients: []}
     with serving(asked.store, "--workers", asked.workers) as (pid, port):
         for clients in figures:  # warm

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shutil
 import sys
 import time
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.pipeline.ports import Vectors
 
-QUERIES = 100
 DEPTH, SHOWN = 50, 10
 BATCH = 10_000
 LISTED = {"SPECKIT_VECTOR_INDEX": "0"}
@@ -67,8 +67,9 @@ class LanceSearch:
         self._table = lancedb.connect(folder).create_table("passages", next(batches))
         for batch in batches:
             self._table.add(batch)
-        self._table.create_index(metric="cosine", index_type="IVF_HNSW_SQ", vector_column_name="vector")
-        self._table.create_fts_index("text")
+        indexes = importlib.import_module("lancedb.index")
+        self._table.create_index("vector", config=indexes.HnswSq(distance_type="cosine"))
+        self._table.create_index("text", config=indexes.FTS())
         self._table.optimize()
 
     def search(self, query: str) -> list[tuple[int, str]]:
@@ -89,9 +90,12 @@ class LanceSearch:
 def main() -> None:
     """Prints a row for each complexity and way, then what is found."""
     one_thread()
+    os.environ.setdefault("LANCE_LOG", "error")  # else it warns at each query
     parser = argparse.ArgumentParser(prog="python -m bench.lancedb_search", description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--queries", type=int, default=100, help="of each complexity (default: %(default)s)")
+    chosen = parser.parse_args()
+    folder: Path = chosen.folder
     for module, command in (("lancedb", "pip install lancedb"), ("faiss", "pip install 'speckit-memory[ann]'")):
         try:
             importlib.import_module(module)
@@ -106,10 +110,10 @@ def main() -> None:
             Memory.open(copied / "memory.db", "default", root=copied, environ=LISTED, shadows=False) as listed,
         ):
             listed.lifecycle.write_segment()
-            measure(memory, listed, LanceSearch(memory, Path(scratch) / "lance"))
+            measure(memory, listed, LanceSearch(memory, Path(scratch) / "lance"), chosen.queries)
 
 
-def measure(memory: Memory, listed: Memory, lance: LanceSearch) -> None:
+def measure(memory: Memory, listed: Memory, lance: LanceSearch, queries: int) -> None:
     """Prints the figures."""
     import numpy as np
 
@@ -123,7 +127,7 @@ def measure(memory: Memory, listed: Memory, lance: LanceSearch) -> None:
         settle(one, warming)
     for query in warming:
         lance.search(query)
-    assert listed.session.view().vectors.listed is not None
+    assert listed.session.opened.read_model.current().vectors.listed is not None
     ways: dict[str, Callable[[str], object]] = {
         "ours": partial(memory.search, deadline_ms=None),
         "ours, ann": partial(listed.search, deadline_ms=None),
@@ -131,12 +135,12 @@ def measure(memory: Memory, listed: Memory, lance: LanceSearch) -> None:
     }
     print(f"{'ms':10} {'':10} {'p50':>6} {'p95':>6} {'processor p50':>13} {'p95':>6}")
     for complexity in COMPLEXITIES:
-        asked = corpus.queries(complexity, QUERIES)
+        asked = corpus.queries(complexity, queries)
         times = np.array([[_milliseconds(partial(search, query)) for search in ways.values()] for query in asked])
         for name, spent in zip(ways, np.percentile(times, (50, 95), axis=0).transpose(1, 2, 0), strict=True):
             (p50, p95), (cpu50, cpu95) = spent
             print(f"{complexity:10} {name:10} {p50:6.1f} {p95:6.1f} {cpu50:13.1f} {cpu95:6.1f}", flush=True)
-    found = np.array([_found(memory, listed, lance, query) for query in corpus.queries("moderate", QUERIES)])
+    found = np.array([_found(memory, listed, lance, query) for query in corpus.queries("moderate", queries)])
     for name, shares in zip(list(ways)[1:], found.T, strict=True):
         print(f"{name}: {shares.mean():.3f} of the {DEPTH} nearest passages, {shares.min():.2f} at the worst query")
 

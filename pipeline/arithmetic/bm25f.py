@@ -16,9 +16,9 @@ Rows = NDArray[np.intp]
 
 
 _NOWHERE: Rows = np.empty(0, np.intp)
-_MAX_KEPT = 500_000
-"""Maximum number of cached rows over all terms, about 8 MB: common words are needed again and again. Four times as many
-made searches over 100,000 memories no faster and took 100 MB more (docs/decisions/0078)."""
+_MAX_KEPT = 250_000
+"""Maximum number of cached rows over all terms, about 4 MB: common words are needed again and again. More made searches
+hardly faster and servers much larger (docs/decisions/0078, 0117)."""
 _MOST_RARITIES = 4_096
 """Maximum number of cached inverse document frequencies."""
 

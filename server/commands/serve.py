@@ -119,6 +119,7 @@ def command(
             raise click.UsageError("--shared is for stdio, and for one workspace")
         return _serve_shared(common, workspaces, profile, warm_up, cache_seconds, watch)
     from speckit_memory.server.calls.worker_processes import usual_workers
+    from speckit_memory.server.replies.worker_calls import share_one_arena
     from speckit_memory.server.transport.startup import check_workspaces
     from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
     from speckit_memory.server.views.file_changes import require_watching
@@ -131,6 +132,7 @@ def command(
     except SpeckitError as error:
         show(error, as_json=False)
         return BAD_CONFIGURATION
+    share_one_arena()
     served = WorkspaceRegistry(
         common,
         roots,

@@ -18,7 +18,7 @@ from speckit_memory.server.calls.worker_processes import WARM_UP, WITHDRAW, Work
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
 from speckit_memory.server.mcp_server.app import tools, workspace_of
-from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.replies.worker_calls import ThreadLimits, share_one_arena
 from speckit_memory.server.workspace.idle_workspaces import IDLE_SECONDS, LOOK_SECONDS
 from speckit_memory.server.workspace.workspace import Workspace
 
@@ -81,6 +81,7 @@ def main(descriptor: int) -> None:
     """Serves until the server closes its end or is gone; does not return."""
     stream = detach()
     logs.configure()
+    share_one_arena()
     end = socket(fileno=descriptor)
     end.set_inheritable(False)
     wire = wire_of(end)
