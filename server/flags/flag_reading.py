@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.flags.flag_names import nearest_flag
+from speckit_memory.config.flags.flag import nearest_flag
 from speckit_memory.config.flags.flags import declared_flags, read_flags
 from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
