@@ -24,6 +24,7 @@ from speckit_memory.config.yaml.reader import (
     without,
 )
 from speckit_memory.errors import Problem, SpeckitError, Where, closest, nearest, refused
+from speckit_memory.errors.echo import abridge
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
@@ -180,7 +181,7 @@ def _problem(
     if mistake.kind == UNKNOWN_KEY:
         inside = f"'{path[-2]}'" if len(path) > 1 else owner
         known = [field.name for field in fields(_field(kind, path[:-1])[0]) if field.init]
-        message = f"{inside} has no key '{last}'; {nearest(str(last), known)}"
+        message = f"{inside} has no key '{abridge(str(last))}'; {nearest(str(last), known)}"
         return Problem("E115", message, where=key_place(node, path))
     inner, accepted = _field(kind, path)
     if mistake.kind == "value_error" and mistake.message:
@@ -200,7 +201,7 @@ def _problem(
 def _misshapen(node: Node, what: str, accepted: Accepted, actions: tuple[str, ...]) -> Problem:
     """E114: a value does not have the expected form."""
     kinds = {Sequence: "a list", YamlMapping: "a mapping"}
-    found = repr(node.value) if isinstance(node, Scalar) else kinds[type(node)]
+    found = abridge(repr(node.value)) if isinstance(node, Scalar) else kinds[type(node)]
     return Problem("E114", f"{what} must be {accepted.text}; found {found}", accepted.hint, actions, node.where)
 
 
