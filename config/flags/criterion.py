@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Annotated, ClassVar, Literal, get_args
 
-from speckit_memory.config.yaml.reader import Node, Scalar, Sequence, YamlMapping, plain, read
-from speckit_memory.errors import Problem, Where, nearest
+from annotated_types import Interval
+
+from speckit_memory.config.yaml.accepted import Accepted
+from speckit_memory.config.yaml.binding import bind_whole
+from speckit_memory.config.yaml.reader import Node, Scalar, Sequence, find, locate, read
+from speckit_memory.errors import Problem, nearest
 
 Direction = Literal["better", "not_worse", "at_least", "at_most"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -32,7 +36,6 @@ MOST_CONDITIONS = 8
 MOST_QUERIES = 1_000_000
 DEFAULT_QUERIES = 200
 """Default minimum number of queries for a condition."""
-KEYS = ("metric", "direction", "margin", "queries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,15 @@ class Condition:
     `at_most`: the figure does not cross `margin`. For times, smaller is better. At least `queries` are needed.
     """
 
-    metric: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    EXAMPLE: ClassVar = "{metric: nDCG@10, direction: not_worse, margin: 0.005, queries: 200}"
+
+    metric: Annotated[str, Accepted(names=tuple(METRICS))]
     direction: Direction
-    margin: float = 0.0
-    queries: int = DEFAULT_QUERIES
+    margin: Annotated[float, Interval(ge=0), Accepted("a number from 0")] = 0.0
+    queries: Annotated[int, Interval(ge=1, le=MOST_QUERIES), Accepted(f"a whole number from 1 to {MOST_QUERIES:,}")] = (
+        DEFAULT_QUERIES
+    )
 
     def __str__(self) -> str:
         over = f"over {self.queries:,} queries"
@@ -59,7 +67,7 @@ class Condition:
 
     def as_json(self) -> dict[str, str | float | int]:
         """The condition in the form of a file."""
-        return {name: getattr(self, name) for name in KEYS}
+        return asdict(self)
 
 
 def criterion_of(node: Node) -> tuple[tuple[Condition, ...], list[Problem]]:
@@ -80,55 +88,16 @@ def criterion_of(node: Node) -> tuple[tuple[Condition, ...], list[Problem]]:
 
 
 def _condition(node: Node, problems: list[Problem]) -> Iterator[Condition]:
-    if not isinstance(node, YamlMapping):
-        example = "{metric: nDCG@10, direction: not_worse, margin: 0.005, queries: 200}"
-        message = f"a criterion must be a mapping such as {example}; found {plain(node)!r}"
-        problems.append(Problem("E114", message, where=node.where))
+    condition, wrong = bind_whole(Condition, node, "a criterion")
+    problems += wrong
+    if condition is None:
         return
-    before = len(problems)
-    for entry in node.entries:
-        if entry.key not in KEYS:
-            message = f"a criterion has no key '{entry.key}'; {nearest(entry.key, KEYS)}"
-            problems.append(Problem("E115", message, where=entry.where))
-    value = {entry.key: plain(entry.value) for entry in node.entries}
-    metric = _word(node, "metric", METRICS, problems)
-    # For an unknown metric all directions are accepted: one mistake gives one problem.
-    direction = _word(node, "direction", METRICS.get(metric, DIRECTIONS), problems)
-    margin, queries = value.get("margin", 0.0), value.get("queries", DEFAULT_QUERIES)
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or margin < 0:
-        message = f"the margin must be a number from 0; found {margin!r}"
-        problems.append(Problem("E114", message, where=_place(node, "margin")))
-    elif direction in ("at_least", "at_most") and "margin" not in value:
-        message = f"'{direction}' needs the key 'margin', the limit of the figure"
+    accepted = METRICS[condition.metric]
+    if condition.direction not in accepted:
+        message = f"the direction of a criterion is '{condition.direction}'; {nearest(condition.direction, accepted)}"
+        problems.append(Problem("E114", message, where=locate(node, ("direction",))))
+    elif condition.direction in ("at_least", "at_most") and find(node, ("margin",)) is node:
+        message = f"'{condition.direction}' needs the key 'margin', the limit of the figure"
         problems.append(Problem("E114", message, where=node.where))
-    if isinstance(queries, bool) or not isinstance(queries, int) or not 1 <= queries <= MOST_QUERIES:
-        message = f"'queries' must be a whole number from 1 to {MOST_QUERIES:,}; found {queries!r}"
-        problems.append(Problem("E114", message, where=_place(node, "queries")))
-    if len(problems) == before:
-        judged = next(one for one in DIRECTIONS if one == direction)
-        yield Condition(metric, judged, float(str(margin)), int(str(queries)))
-
-
-def _word(
-    node: YamlMapping,
-    key: str,
-    accepted: dict[str, tuple[Direction, ...]] | tuple[Direction, ...],
-    problems: list[Problem],
-) -> str:
-    entry = node.get(key)
-    found = plain(entry.value) if entry else None
-    if entry is None:
-        problems.append(
-            Problem("E114", f"a criterion needs the key '{key}'; {nearest('', accepted)}", where=node.where)
-        )
-    elif not isinstance(found, str) or found not in accepted:
-        message = f"the {key} of a criterion is {found!r}; {nearest(str(found), accepted)}"
-        problems.append(Problem("E114", message, where=entry.value.where))
     else:
-        return found
-    return ""
-
-
-def _place(node: YamlMapping, key: str) -> Where:
-    entry = node.get(key)
-    return entry.value.where if entry else node.where
+        yield condition

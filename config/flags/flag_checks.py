@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Interval
 
 from speckit_memory.config.flags.criterion import criterion_of
-from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
-from speckit_memory.config.flags.flag_states import ON, STATES
+from speckit_memory.config.flags.flag import ON, PREFIX, Flag, State, nearest_flag
 from speckit_memory.config.workspace.settings import VARIABLES
+from speckit_memory.config.yaml.accepted import Accepted
+from speckit_memory.config.yaml.binding import bind_whole
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping, locate, plain
-from speckit_memory.errors import Problem, nearest
+from speckit_memory.errors import Problem
 
-if TYPE_CHECKING:
-    from speckit_memory.config.flags.flag import Flag
+
+def _sentence(value: Any) -> str:
+    if not (isinstance(value, str) and value.strip()):
+        raise ValueError
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FlagEntry:
+    """The keys of a flag in a file. The audit judges the facts of declarations; a criterion is bound on its own."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    EXAMPLE: ClassVar = "{state: enabled}"
+
+    state: State
+    group: Any = None
+    owner: Any = None
+    since: Any = None
+    expires: Any = None
+    evidence: Any = None
+    criterion: Any = None
+    was: State = "off"
+    percent: Annotated[int, Interval(ge=0, le=100), Accepted("a whole number from 0 to 100")] = 100
+    reason: Annotated[str, Accepted("a sentence that says what the flag is for", _sentence)] = ""
+
 
 STATE = "state"
 FACTS = ("group", "owner", "since", "expires", "evidence", "criterion")
@@ -22,12 +48,10 @@ FACTS = ("group", "owner", "since", "expires", "evidence", "criterion")
 OF_STATE = ("was", "since", "evidence", "percent", "reason")
 """The details of a decision on a state: the previous state, its first day, its evidence, its share, and the purpose of
 the flag if no figure shows that."""
-KEYS = tuple(dict.fromkeys((STATE, *FACTS, *OF_STATE)))
 SEE = ("see `speckit-memory flags list`, and docs/flags.md for the form of an entry",)
 """The remedy for an entry of the wrong form: the schema of pipelines does not describe flags."""
 UNDECLARED = "E120"
 """The code for the name of an undeclared flag."""
-"""The code of a name that no flag has."""
 
 
 def entry_contents(item: MappingEntry) -> Mapping[str, object]:
@@ -49,47 +73,13 @@ def check_name(item: MappingEntry) -> Iterator[Problem]:
         yield Problem("E120", f"'{item.key}' is the name of a setting, and no flag can have it", where=item.where)
 
 
-def check_state(item: MappingEntry) -> Iterator[Problem]:
-    """Problems with the state of an entry."""
-    if not isinstance(item.value, YamlMapping):
-        message = f"'{item.key}' must be a mapping such as {{state: enabled}}; found {plain(item.value)!r}"
-        yield Problem("E114", message, actions=SEE, where=item.value.where)
-    elif item.value.get(STATE) is None:
-        unknown = list(_unknown(item))
-        yield from unknown
-        if not unknown:
-            message = f"'{item.key}' has no state; accepted: {', '.join(STATES)}"
-            yield Problem("E114", message, actions=SEE, where=item.value.where)
-    elif (state := entry_contents(item)[STATE]) not in STATES:
-        close = nearest(state, STATES) if isinstance(state, str) else f"accepted: {', '.join(STATES)}"
-        message = f"the state of '{item.key}' is {state!r}; {close}"
-        yield Problem("E114", message, actions=SEE, where=locate(item.value, (STATE,)))
-
-
 def check_values(item: MappingEntry) -> Iterator[Problem]:
-    """Problems with the other values of an entry."""
-    if not isinstance(item.value, YamlMapping):
-        return
-    if (was := item.value.get("was")) and plain(was.value) not in STATES:
-        message = f"'was' of '{item.key}' is {plain(was.value)!r}; {nearest(str(plain(was.value)), STATES)}"
-        yield Problem("E114", message, actions=SEE, where=was.value.where)
-    if percent := item.value.get("percent"):
-        share = plain(percent.value)
-        if isinstance(share, bool) or not isinstance(share, int) or not 0 <= share <= 100:
-            message = f"'percent' of '{item.key}' must be a whole number from 0 to 100; found {share!r}"
-            yield Problem("E114", message, actions=SEE, where=percent.value.where)
-    if (reason := item.value.get("reason")) and not (isinstance(why := plain(reason.value), str) and why.strip()):
-        message = f"'reason' of '{item.key}' must be a sentence that says what the flag is for; found {why!r}"
-        yield Problem("E114", message, actions=SEE, where=reason.value.where)
-    if criterion := item.value.get("criterion"):
+    """Problems with the values of an entry."""
+    name = f"'{item.key}'"
+    yield from bind_whole(FlagEntry, item.value, name, f" of {name}", SEE)[1]
+    criterion = item.value.get("criterion") if isinstance(item.value, YamlMapping) else None
+    if criterion:
         yield from (replace(problem, actions=SEE) for problem in criterion_of(criterion.value)[1])
-
-
-def _unknown(item: MappingEntry, accepted: Collection[str] = KEYS) -> Iterator[Problem]:
-    for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
-        if entry.key not in accepted:
-            message = f"a flag has no key '{entry.key}'; {nearest(entry.key, accepted)}"
-            yield Problem("E115", message, where=entry.where)
 
 
 def check_duplicate(item: MappingEntry, below: Flag) -> Problem:
@@ -102,7 +92,7 @@ def check_duplicate(item: MappingEntry, below: Flag) -> Problem:
 def beyond(item: MappingEntry, below: Flag) -> Iterator[Problem]:
     """Problems of a workspace entry for a flag declared elsewhere: it may only decide on the state."""
     for entry in item.value.entries if isinstance(item.value, YamlMapping) else ():
-        if entry.key not in (STATE, *OF_STATE):
+        if entry.key in FACTS and entry.key not in OF_STATE:
             message = f"a workspace decides only the state of '{item.key}', which {below.where} declares"
             yield Problem("E115", f"{message}; found '{entry.key}'", where=entry.where)
     if below.state == "permanent" and entry_contents(item)[STATE] != "permanent":
@@ -118,5 +108,3 @@ def check_undeclared(item: MappingEntry, flags: Collection[str]) -> Iterator[Pro
         facts = [fact for fact in FACTS if fact != "evidence" or entry_contents(item)[STATE] in ON]
         hint = f"To declare a flag of your own, give it {', '.join(facts)}."
         yield Problem(UNDECLARED, message, hint=hint, where=item.where)
-        return
-    yield from _unknown(item)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from speckit_memory.config.flags.flag_names import PREFIX
+from speckit_memory.config.flags.flag import PREFIX
 from speckit_memory.config.workspace.settings import FLAGS_FILE
 from speckit_memory.config.workspace.workspace_text import workspace_text
 from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, YamlMapping, read

@@ -12,7 +12,7 @@ from functools import cache
 
 from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.config.flags.criterion import criterion_of
-from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flag import ON, PREFIX, STATES, WORDS, Flag, nearest_flag_name
 from speckit_memory.config.flags.flag_checks import (
     FACTS,
     OF_STATE,
@@ -21,15 +21,12 @@ from speckit_memory.config.flags.flag_checks import (
     beyond,
     check_duplicate,
     check_name,
-    check_state,
     check_undeclared,
     check_values,
     entry_contents,
     well_named,
 )
 from speckit_memory.config.flags.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
-from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag_name
-from speckit_memory.config.flags.flag_states import ON, STATES, WORDS
 from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest
@@ -153,7 +150,7 @@ def layer_flags(
         for item in file.entries:
             below = flags.get(item.key)
             named = list(check_name(item))
-            found = named or [*check_state(item), *check_values(item)]
+            found = named or list(check_values(item))
             if file.of_workspace and not named and STATE in entry_contents(item):
                 # A workspace switches declared flags, and declares its own with all facts.
                 found += beyond(item, below) if below else check_undeclared(item, flags)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Interval
+
+from speckit_memory.config.yaml.accepted import Accepted
+from speckit_memory.config.yaml.binding import bind_whole
 from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain
-from speckit_memory.errors import Problem, Where, nearest
-from speckit_memory.errors.echo import abridge
+from speckit_memory.errors import Problem, Where
 
 BesideMode = Literal["dark_run", "shadow"]
 
@@ -25,8 +28,41 @@ LONGEST_NAME = 60
 
 SHARES: dict[BesideMode, float] = {"shadow": 1.0, "dark_run": DARK_SHARE}
 """Default share of queries by mode."""
-KEYS = {"shadow": ("use", "sample", "interleave", "name"), "dark_run": ("use", "sample", "name")}
-"""The keys of an entry by mode. Answers of a dark run are discarded and cannot be interleaved."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return str(value)
+
+
+def _name(value: Any) -> str:
+    if len(_text(value)) > LONGEST_NAME:
+        raise ValueError
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class DarkRunKeys:
+    """The keys of an entry of `dark_runs`, whose answers are discarded and cannot be interleaved."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    use: Annotated[str, Accepted("a preset or a file", _text)]
+    sample: Annotated[float | None, Interval(gt=0, le=1), Accepted("a share of queries above 0 and at most 1")] = None
+    name: Annotated[str, Accepted(f"a text of 1 to {LONGEST_NAME} characters", _name)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowKeys(DarkRunKeys):
+    """The keys of an entry of `shadows`."""
+
+    interleave: Annotated[bool, Accepted("true or false")] = False
+
+
+_KINDS: dict[BesideMode, type[DarkRunKeys]] = {"shadow": ShadowKeys, "dark_run": DarkRunKeys}
+KEYS = {mode: tuple(field.name for field in fields(kind)) for mode, kind in _KINDS.items()}
+"""The keys of an entry by mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +112,9 @@ def _entries(items: tuple[Node, ...], mode: BesideMode, key: str, problems: list
 
 
 def _entry(node: YamlMapping, mode: BesideMode, key: str, problems: list[Problem]) -> ShadowEntry | None:
-    before = len(problems)
-    for entry in node.entries:
-        if entry.key not in KEYS[mode]:
-            message = f"an entry of '{key}' has no key '{abridge(entry.key)}'; {nearest(entry.key, KEYS[mode])}"
-            problems.append(Problem("E115", message, where=entry.where))
-    value = {entry.key: plain(entry.value) for entry in node.entries}
-    use, name, sample = value.get("use"), value.get("name", ""), value.get("sample", SHARES[mode])
-    if not isinstance(use, str) or not use:
-        message = f"an entry of '{key}' needs the key 'use', a preset or a file"
-        problems.append(Problem("E114", message, where=_place(node, "use")))
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or ("name" in value and not name.strip()):
-        message = f"the name of an entry of '{key}' must be a text of 1 to {LONGEST_NAME} characters; found {name!r}"
-        problems.append(Problem("E114", message, where=_place(node, "name")))
-    if isinstance(sample, bool) or not isinstance(sample, int | float) or not 0 < sample <= 1:
-        message = f"'sample' must be a share of queries above 0 and at most 1; found {sample!r}"
-        problems.append(Problem("E114", message, where=_place(node, "sample")))
-    if not isinstance(value.get("interleave", False), bool):
-        message = f"'interleave' must be true or false; found {value['interleave']!r}"
-        problems.append(Problem("E114", message, where=_place(node, "interleave")))
-    # Report all problems of an entry before giving it up.
-    if len(problems) > before:
+    said, wrong = bind_whole(_KINDS[mode], node, f"an entry of '{key}'")
+    problems += wrong
+    if said is None:
         return None
-    return ShadowEntry(mode, str(use), node.where, str(name), float(str(sample)), bool(value.get("interleave")))
-
-
-def _place(node: YamlMapping, key: str) -> Where:
-    entry = node.get(key)
-    return entry.value.where if entry else node.where
+    sample = SHARES[mode] if said.sample is None else said.sample
+    return ShadowEntry(mode, said.use, node.where, said.name, sample, isinstance(said, ShadowKeys) and said.interleave)

@@ -21,6 +21,7 @@ class Accepted:
         read: Makes the field's value of a YAML value. Raises ValueError, whose text is the message unless it is empty.
         item: For lists, what one item is called: "a pattern".
         hint: Hint of the problem.
+        names: The accepted names of a text.
         example: A value that would be accepted; "" for one of the listed names.
     """
 
@@ -28,15 +29,16 @@ class Accepted:
     read: Callable[[Any], object] | None = None
     item: str = ""
     hint: str = FORM
+    names: tuple[str, ...] = ()
     example: str = ""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         """The schema of the field: numbers and texts are not converted from one another."""
-        if self.read is None:
-            return _strict(handler(source))
-        from pydantic_core.core_schema import no_info_plain_validator_function
+        from pydantic_core.core_schema import literal_schema, no_info_plain_validator_function
 
-        return no_info_plain_validator_function(self.read)
+        if self.names:
+            return literal_schema(list(self.names))
+        return no_info_plain_validator_function(self.read) if self.read else _strict(handler(source))
 
 
 def _strict(schema: Any) -> Any:

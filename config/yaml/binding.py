@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from speckit_memory.config.yaml.accepted import Accepted
+from speckit_memory.config.yaml.accepted import FORM, Accepted
 from speckit_memory.config.yaml.reader import (
     AMBIGUOUS,
     MappingEntry,
@@ -19,10 +19,12 @@ from speckit_memory.config.yaml.reader import (
     YamlMapping,
     find,
     key_place,
+    plain,
     plain_scalar,
     without,
 )
-from speckit_memory.errors import Problem, SpeckitError, Where, nearest, refused
+from speckit_memory.errors import Problem, SpeckitError, Where, closest, nearest, refused
+from speckit_memory.errors.echo import abridge
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
@@ -105,6 +107,32 @@ def bind(kind: type[T], node: Node | None, owner: str, actions: tuple[str, ...])
             node = without(node, mistake.path)
 
 
+def bind_whole(
+    kind: type[T], node: Node, owner: str, within: str = "", actions: tuple[str, ...] = ()
+) -> tuple[T | None, list[Problem]]:
+    """The values of a mapping that is used as a whole: None with any problem. Empty values count as absent.
+
+    Args:
+        kind: A dataclass.
+        node: The mapping.
+        owner: What the mapping is, for messages: "a criterion".
+        within: Phrase after the name of a value in messages: " of 'NAME'".
+        actions: Next steps for values of the wrong form; default: those of the code.
+    """
+    if not isinstance(node, YamlMapping):
+        return None, [_misshapen(node, owner, Accepted(_in_words(kind)), actions)]
+    try:
+        found: T = _adapter(kind).validate_python(_values(node))
+    except ValidationError as error:
+        wrong = mistakes_of(node, error)
+    else:
+        return found, []
+    # A misspelt key is the one that is missing.
+    misspelt = any(mistake.kind == UNKNOWN_KEY for mistake in wrong)
+    told = [mistake for mistake in wrong if mistake.kind != "missing" or not misspelt]
+    return None, [_problem(kind, node, mistake, owner, actions, within) for mistake in told]
+
+
 def setting_from_text(kind: type[Any], field: str, text: str, name: str) -> Any:
     """The value of one field given as a text. Raises E030.
 
@@ -145,25 +173,35 @@ def _values(node: Node) -> object:
     return text
 
 
-def _problem(kind: type[Any], node: Node, mistake: Mistake, owner: str, actions: tuple[str, ...]) -> Problem:
+def _problem(
+    kind: type[Any], node: Node, mistake: Mistake, owner: str, actions: tuple[str, ...], within: str = ""
+) -> Problem:
     path, last = mistake.path, mistake.path[-1]
     found = find(node, path)
     if mistake.kind == UNKNOWN_KEY:
         inside = f"'{path[-2]}'" if len(path) > 1 else owner
         known = [field.name for field in fields(_field(kind, path[:-1])[0]) if field.init]
-        message = f"{inside} has no key '{last}'; {nearest(str(last), known)}"
+        message = f"{inside} has no key '{abridge(str(last))}'; {nearest(str(last), known)}"
         return Problem("E115", message, where=key_place(node, path))
     inner, accepted = _field(kind, path)
     if mistake.kind == "value_error" and mistake.message:
         return Problem("E114", mistake.message, accepted.hint, actions, found.where)
-    what = f"'{last}'" if isinstance(last, str) else f"{accepted.item} of '{path[-2]}'"
-    return _misshapen(found, what, accepted if accepted.text else Accepted(_in_words(inner)), actions)
+    names = accepted.names or (get_args(inner) if get_origin(inner) is Literal else ())
+    words = accepted.text or (_list_names(names) if names else _in_words(inner))
+    if mistake.kind == "missing":
+        return Problem("E114", f"{owner} needs the key '{last}', {words}", FORM, actions, node.where)
+    what = f"'{last}'{within}" if isinstance(last, str) else f"{accepted.item} of '{path[-2]}'"
+    name = plain(found)
+    close = closest(name, names) if isinstance(name, str) else ""
+    if close:
+        return Problem("E114", f"{what} is '{name}'; did you mean '{close}'?", accepted.hint, actions, found.where)
+    return _misshapen(found, what, replace(accepted, text=words), actions)
 
 
 def _misshapen(node: Node, what: str, accepted: Accepted, actions: tuple[str, ...]) -> Problem:
     """E114: a value does not have the expected form."""
     kinds = {Sequence: "a list", YamlMapping: "a mapping"}
-    found = repr(node.value) if isinstance(node, Scalar) else kinds[type(node)]
+    found = abridge(repr(node.value)) if isinstance(node, Scalar) else kinds[type(node)]
     return Problem("E114", f"{what} must be {accepted.text}; found {found}", accepted.hint, actions, node.where)
 
 
@@ -181,8 +219,14 @@ def _field(kind: Any, path: Path) -> tuple[Any, Accepted]:
 
 def _in_words(kind: Any) -> str:
     """What a type accepts: "one of a, b", or "a mapping with a, b"."""
+    if is_dataclass(kind) and hasattr(kind, "EXAMPLE"):
+        return f"a mapping such as {kind.EXAMPLE}"
     if is_dataclass(kind):
         return f"a mapping with {', '.join(field.name for field in fields(kind) if field.init)}"
+    return _list_names(get_args(kind))
+
+
+def _list_names(names: Iterable[str]) -> str:
     # Readers of YAML disagree on some words without quotes.
-    names = (f'"{name}"' if name in AMBIGUOUS else str(name) for name in get_args(kind))
-    return f"one of {', '.join(names)}"
+    quoted = (f'"{name}"' if name in AMBIGUOUS else name for name in names)
+    return f"one of {', '.join(quoted)}"

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations
 
-from speckit_memory.config.flags.flag import Flag
-from speckit_memory.config.flags.flag_states import ON, STATES
+from speckit_memory.config.flags.flag import ON, STATES, Flag
 from speckit_memory.evaluation.experiments.criteria import promotion_lacks
 from speckit_memory.evaluation.experiments.experiments import evidence
 from speckit_memory.evaluation.experiments.flag_evidence import CitedComparison

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from speckit_memory.config.flags.flag import Flag
-from speckit_memory.config.flags.flag_states import ACTIVE
+from speckit_memory.config.flags.flag import ACTIVE, Flag
 from speckit_memory.evaluation.experiments.criteria import figure_of, promotion_lacks
 from speckit_memory.evaluation.experiments.flag_evidence import find_comparison
 from speckit_memory.evaluation.experiments.flag_steps import hashes

@@ -124,8 +124,7 @@ def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake
         where = key_place(step.params, path) if len(path) == 1 else locate(step.params, path)
         if now := present_name(registered.name, path):
             return Problem("E118", f"{registered.name}: '{name}' is now called '{now}'", where=where)
-        known = _accepted(registered.params, path[:-1])
-        known = known or keys(schema_at(registered.params, path[:-1]))
+        known = keys(schema_at(registered.params, path[:-1]))
         hint = nearest(str(path[-1]), known)
         if len(path) == 1:
             hint = instead_of_switch(name, step) or hint
@@ -141,13 +140,3 @@ def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake
     found = mistake.found
     shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
     return Problem("E118", f"{owner}: {reason}{shown}", where=where)
-
-
-def _accepted(params: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The names that the mapping at this path accepts."""
-    for part in path:
-        inner = next((f.annotation for key, f in params.model_fields.items() if part in (key, f.alias)), None)
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
-        params = inner
-    return [field.alias or key for key, field in params.model_fields.items()]

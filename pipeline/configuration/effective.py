@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from speckit_memory.config.flags.flag import Flag
-from speckit_memory.config.flags.flag_names import nearest_flag
+from speckit_memory.config.flags.flag import Flag, nearest_flag
 from speckit_memory.config.flags.flags import Offered, flags_for
 from speckit_memory.config.pipelines.document import ConfigDocument, with_extended
 from speckit_memory.config.pipelines.layering import slots_of

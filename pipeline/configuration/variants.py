@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from speckit_memory.config.flags.flag import BY_ENVIRONMENT
-from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, describe_flags, surplus, ways_back
-from speckit_memory.config.flags.flag_names import PREFIX, nearest_flag
+from speckit_memory.config.flags.flag import (
+    BY_ENVIRONMENT,
+    MAX_ACTIVE,
+    PREFIX,
+    describe_flags,
+    nearest_flag,
+    surplus,
+    ways_back,
+)
 from speckit_memory.config.flags.flags import Offered, nothing_offered
 from speckit_memory.config.pipelines.document import named_in
 from speckit_memory.config.pipelines.shadow_entries import MOST_BESIDE, SHARES, BesideMode, ShadowEntry

@@ -7,11 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from speckit_memory.config.flags.flag import Flag
+from speckit_memory.config.flags.flag import (
+    MAX_ACTIVE,
+    ON,
+    STATES,
+    Flag,
+    active_of,
+    ahead,
+    describe_flags,
+    surplus,
+    ways_back,
+)
 from speckit_memory.config.flags.flag_checks import FACTS
 from speckit_memory.config.flags.flag_files import FlagFile
-from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of, describe_flags, surplus, ways_back
-from speckit_memory.config.flags.flag_states import ON, STATES, ahead
 from speckit_memory.config.flags.flags import declared_flags, read_flags
 from speckit_memory.errors import Problem
 

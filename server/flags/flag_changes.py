@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.flags.flag_limits import MAX_ACTIVE, active_of
-from speckit_memory.config.flags.flag_states import ACTIVE, ON, ahead
+from speckit_memory.config.flags.flag import ACTIVE, MAX_ACTIVE, ON, active_of, ahead
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.server.flags.flag_audit import expiry_of, today
 from speckit_memory.server.flags.flag_reading import ActiveComponents

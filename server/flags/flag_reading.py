@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckit_memory.config.flags.flag_names import nearest_flag
-from speckit_memory.config.flags.flags import declared_flags, read_flags
+from speckit_memory.config.flags.flag import nearest_flag
+from speckit_memory.config.flags.flags import declared_flags, load_flags
 from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.flags.flag_audit import Evidence
@@ -46,10 +46,7 @@ class ActiveComponents:
 
     def flags(self) -> dict[str, Flag]:
         """The flags in force. Raises SpeckitError with all problems of their files."""
-        flags, problems = read_flags(self.config.environ_of_root, extensions=self.registry.flag_files())
-        if problems:
-            raise SpeckitError.of(problems)
-        return flags
+        return load_flags(self.config.environ_of_root, extensions=self.registry.flag_files())
 
     def declared(self, name: str) -> Flag:
         """A flag as declared in its files. Raises SpeckitError for an unknown name, with the nearest one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speckit_memory.config.flags.flag_states import ahead
+from speckit_memory.config.flags.flag import ahead
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.errors import SpeckitError

@@ -79,12 +79,12 @@ flags:
         "2:1: E115 'SPECKIT_TRM' is a flag; write it, indented, below a line 'flags:'",
         "4:38: E114 'percent' of 'SPECKIT_RRF' must be a whole number from 0 to 100; found 105",
         "5:3: E120 no flag is called 'SPECKIT_NOVELTY_BOST'; did you mean 'SPECKIT_NOVELTY_BOOST'?",
-        "6:33: E114 the state of 'SPECKIT_DEGREE_BOOST' is 'shadwo'; did you mean 'shadow'?",
+        "6:33: E114 'state' of 'SPECKIT_DEGREE_BOOST' is 'shadwo'; did you mean 'shadow'?",
         "7:3: E120 'SPECKIT_DB' is the name of a setting, and no flag can have it",
-        "8:24: E115 a flag has no key 'stat'; did you mean 'state'?",
+        "8:24: E115 'SPECKIT_RSF_FUSION' has no key 'stat'; did you mean 'state'?",
         "9:35: E115 a workspace decides only the state of 'SPECKIT_MMR', which config/flags.yaml:12:3 declares; found "
         "'owner'",
-        "10:34: E115 a flag has no key 'ownr'; did you mean 'owner'?",
+        "10:34: E115 'SPECKIT_OURS' has no key 'ownr'; did you mean 'owner'?",
         "11:3: E120 'OURS' must begin with SPECKIT_",
         "12:21: E114 'SPECKIT_SPELLING' must be a mapping such as {state: enabled}; found 'enabled'",
     ]

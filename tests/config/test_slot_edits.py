@@ -186,5 +186,5 @@ def test_a_value_that_an_edit_says_is_rewritten_in_its_place(tmp_path: Path) -> 
     wanted = {"bm25.k1": "1.7", "bm25.b": "0.5"}
     text = pipelines.pipeline_text_with(str(file), {}, wanted, file=tmp_path / "tuned.yaml", heading=(), remarks={})
     assert text == (
-        "# ours\npipeline: tuned\ncandidates: {channels: {change: [{id: bm25, b: 0.5, k1: 1.7}]}}  # kept\n"
+        "# ours\npipeline: tuned\ncandidates: {channels: {change: [{id: bm25, k1: 1.7, b: 0.5}]}}  # kept\n"
     )

@@ -65,7 +65,7 @@ SETTINGS: dict[str, tuple[object, str, dict[str, object], list[str]]] = {
     "absent_days": (
         90.0, "a number of days above 0 and below 1,000,000", {"0.5": 0.5}, ["0", "1000000", "'3'", "true"],
     ),
-    "entities": ("off", 'one of "off", link', {"link": "link", '"off"': "off"}, ["1", "linked"]),
+    "entities": ("off", 'one of "off", link', {"link": "link", '"off"': "off"}, ["1", "both"]),
     "profile": ("full", "one of core, full", {"core": "core"}, ["small", "[core]", "1"]),
 }  # fmt: skip
 """By path: the default, what is accepted, YAML texts with their values, and YAML texts that are refused."""

@@ -98,7 +98,7 @@ dark_runs: [{use: vector, interleave: true}, {sample: 1}]
     assert problems(text, tmp_path / "here.yaml") == [
         "2:1: E115 a pipeline file has no key 'shadow'; did you mean 'shadows'?",
         "4:16: E115 an entry of 'shadows' has no key 'sampl'; did you mean 'sample'?",
-        "5:22: E114 the name of an entry of 'shadows' must be a text of 1 to 60 characters; found 3",
+        "5:22: E114 'name' must be a text of 1 to 60 characters; found 3",
         "5:33: E114 'sample' must be a share of queries above 0 and at most 1; found 2",
         "6:5: E114 an entry of 'shadows' must be a preset, a file, or a mapping with 'use'; found [3]",
         "7:27: E115 an entry of 'dark_runs' has no key 'interleave'; accepted: name, sample, use",
