@@ -79,8 +79,8 @@ class SearchNotes:
     """Facts about an answer as a whole.
 
     `evidence_gap`: the answer rests on little evidence. `degraded`: parts that did not work. `facts`: notes of
-    annotators, under the names of `docs/components.md`; `words_from` is "file" if neither a segment nor an index in
-    memory was available; `vectors_from` is "lists" if the approximate vector index answered; `attended` lists the
+    annotators, under the names of `docs/components.md`; `words_from` is "file" if there was no segment, in a file
+    or in memory; `vectors_from` is "lists" if the approximate vector index answered; `attended` lists the
     memories that a resumed session attended to, with their attention.
     """
 
