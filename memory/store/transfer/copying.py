@@ -140,7 +140,8 @@ def delete(
         columns: The columns that must all hold one of these.
         where: A further condition.
     """
-    inside = " AND ".join(f"{column} IN (SELECT value FROM carray(?1))" for column in columns)
+    # Each + keeps SQLite from probing an index for every pair of memories, which is quadratic.
+    inside = " AND +".join(f"{column} IN (SELECT value FROM carray(?1))" for column in columns)
     connection.execute(f"DELETE FROM {form.name} WHERE {inside} AND {where}", (integers(memories),))
 
 
