@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speckit_memory.server.page.markup import element, joined
-from speckit_memory.server.page.svg import DOWN, UP, VARIANT, Axis, Chart
+from speckit_memory.server.reports.markup import element, joined
+from speckit_memory.server.reports.svg import DOWN, UP, VARIANT, Axis, Chart
 
 if TYPE_CHECKING:
     from bench.growth import Figures

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -63,6 +64,11 @@ class HealthCheck:
     ok: bool
     detail: str
     hint: str = ""
+
+    @property
+    def verdict(self) -> Literal["ok", "warn", "fail"]:
+        """The result in a word; a check that passed with a hint is a warning."""
+        return ("warn" if self.hint else "ok") if self.ok else "fail"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.report import PipelineFigures
 from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90
@@ -37,6 +38,7 @@ class Criterion:
     reached: float | None
     queries: int
     missing: str = ""
+    ENTRIES: ClassVar = {"word": "verdict"}
 
     @property
     def word(self) -> Word:
@@ -57,6 +59,12 @@ class GoodEnough:
     queries: int
     criteria: tuple[Criterion, ...]
     warnings: tuple[str, ...]
+    ENTRIES: ClassVar = {
+        "pipeline": "pipeline.name",
+        "hash": "pipeline.hash",
+        "verdict": "verdict",
+        "sentence": "sentence",
+    }
 
     @property
     def verdict(self) -> Verdict:
@@ -82,49 +90,26 @@ class GoodEnough:
             text = "; ".join([*([text] if missed else [f"whether {text} cannot be decided yet"]), *waiting])
         return f"{text}; these queries cannot measure {', '.join(unknown)}" if unknown else text
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval gate --good-enough --json`."""
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "pipeline": {"name": self.pipeline, "hash": self.hash},
-            "dataset": self.dataset,
-            "digest": self.digest,
-            "queries": self.queries,
-            "criteria": [
-                {
-                    "name": one.name,
-                    "least": one.least,
-                    "reached": one.reached,
-                    "queries": one.queries,
-                    "verdict": one.word,
-                    "missing": one.missing,
-                }
-                for one in self.criteria
-            ],
-            "warnings": list(self.warnings),
-        }
-
-    def blocks(self) -> list[Block]:
-        """The verdict and the table."""
-        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        return [f"{self.verdict.upper()}: {self.sentence}", self._table(), warnings]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
-
-    def as_markdown(self) -> str:
-        """A short summary for a comment on a pull request."""
-        said = {"go": "passed", "no-go": "failed", "unknown": "cannot be decided yet"}[self.verdict]
-        return "\n\n".join((f"### Retrieval gate {said}", f"{self.sentence}.", str(self._table()))) + "\n"
-
-    def _table(self) -> Table:
+    def as_report(self) -> Report:
+        """The verdict, and a row for each criterion."""
+        word, outcome = {
+            "go": ("passed", "pass"),
+            "no-go": ("failed", "fail"),
+            "unknown": ("cannot be decided yet", "undecided"),
+        }[self.verdict]
         rows = [["criterion", "at least", "reached", "queries", "verdict"]]
         for one in self.criteria:
             reached = "-" if one.reached is None else f"{one.reached:.3f}"
             rows.append([one.name, f"{one.least:.2f}", reached, str(one.queries), one.word])
-        return Table(rows, markdown=True)
+        return Report(
+            f"Retrieval gate {word}",
+            verdict=self.sentence,
+            outcome=outcome,
+            about=f"{self.dataset}: {self.queries:,} queries, digest {self.digest}",
+            tables=[Table(rows)],
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
 
 
 def good_enough(
@@ -133,7 +118,7 @@ def good_enough(
     *,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> GoodEnough:

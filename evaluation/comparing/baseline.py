@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from speckit_memory.evaluation.comparing.compare import report_on
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.tables import Block, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
@@ -43,11 +44,23 @@ class Baseline:
     The ratio is None where the pipeline finds nothing; then there is no decision.
     """
 
-    report: CompareReport
+    comparison: CompareReport
     bm25: float
     pipeline: float
     ratio: float | None
     ci95: tuple[float, float] | None
+    ENTRIES: ClassVar = {
+        "comparison": "",
+        "metric": "metric",
+        "decision": "decision",
+        "possible": "possible",
+        "sentence": "sentence",
+    }
+
+    @property
+    def metric(self) -> str:
+        """The metric of both figures."""
+        return METRIC
 
     @property
     def decision(self) -> Decision | None:
@@ -67,7 +80,7 @@ class Baseline:
     @property
     def sentence(self) -> str:
         """The decision in words, including its uncertainty."""
-        name = self.report.pipelines[1]["name"]
+        name = self.comparison.pipelines[1]["name"]
         if self.ratio is None or self.ci95 is None or self.decision is None:
             return f"{name} has no relevant document among its first five, so nothing can be decided"
         text = (
@@ -78,30 +91,14 @@ class Baseline:
             return f"{text}; these queries do not decide between {' and '.join(self.possible)}: ask more of them"
         return f"{text}; {_MEANS[self.decision]}"
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval baseline --json`."""
-        return {"baseline": self.verdict(), **self.report.as_json()}
-
-    def verdict(self) -> dict[str, Any]:
-        """The decision as plain data."""
-        return {
-            "metric": METRIC,
-            "bm25": round(self.bm25, 6),
-            "pipeline": round(self.pipeline, 6),
-            "ratio": None if self.ratio is None else round(self.ratio, 6),
-            "ci95": self.ci95 and [round(end, 6) for end in self.ci95],
-            "decision": self.decision,
-            "possible": list(self.possible),
-            "sentence": self.sentence,
-        }
-
-    def blocks(self) -> list[Block]:
-        """The decision first, then the comparison."""
-        return [self.sentence, *self.report.blocks()]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+    def as_report(self) -> Report:
+        """The decision, and the comparison that it rests on."""
+        compared = self.comparison.as_report()
+        return replace(
+            compared,
+            verdict=f"{self.sentence}\n{compared.verdict}",
+            data={"baseline": as_document(self), **as_document(self.comparison)},
+        )
 
 
 def _decided(ratio: float) -> Decision:
@@ -115,7 +112,7 @@ def baseline(
     store: Path | None = None,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> Baseline:
@@ -154,9 +151,7 @@ def baseline(
     first, second = (values[METRIC] for values in report.values.values())
     ratio, interval = ratio_of(first, second)
     found = Baseline(report, float(first.mean()), float(second.mean()), ratio, interval)
-    return Baseline(
-        store_report(report, store, {"baseline": found.verdict()}), found.bm25, found.pipeline, found.ratio, found.ci95
-    )
+    return replace(found, comparison=store_report(report, store, {"baseline": as_document(found)}))
 
 
 def ratio_of(first: Column, second: Column) -> tuple[float | None, tuple[float, float] | None]:

@@ -18,9 +18,10 @@ from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
 from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, load_pipelines, rankings
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -39,7 +40,7 @@ def compare_pipelines(
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
     store: Path | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> CompareReport:
@@ -154,7 +155,7 @@ def report_on(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: fl
         documents=evaluated.documents,
         queries=tuple(query.id for query in asked),
         no_relevant=evaluated.no_relevant,
-        pipelines=tuple(pipeline.as_json() for pipeline in evaluated.pipelines[:-1]),
+        pipelines=tuple(map(as_document, evaluated.pipelines[:-1])),
         comparisons=without_losses(evaluated.comparisons) if ground.by_use else evaluated.comparisons,
         noise=contrast(asked, sides[control], sides[again]),
         contrasts=tuple(contrast(asked, sides[control], sides[name]) for name in variants),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
-from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.pipeline.comparing import divergence
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.pipeline.running.runner import Outcome
@@ -158,14 +157,6 @@ class DifferingQuery:
     delta: float
     parted_at: str
 
-    def as_json(self, *, texts: bool) -> dict[str, Any]:
-        """Plain data; the query's text is included only with `texts`."""
-        document = {**asdict(self), "control": list(self.control), "variant": list(self.variant)}
-        document |= round_figures({"rbo": self.rbo, "delta": self.delta})
-        if not texts:
-            del document["text"]
-        return document
-
 
 @dataclass(frozen=True, slots=True)
 class PipelineContrast:
@@ -188,25 +179,18 @@ class PipelineContrast:
     segments: tuple[ContrastSegment, ...]
     differ_most: tuple[DifferingQuery, ...]
 
-    def as_json(self, *, texts: bool = True) -> dict[str, Any]:
-        """The entry of `contrasts`."""
-        return {
-            "control": self.control,
-            "variant": self.variant,
-            "queries": self.queries,
-            "ordering_differences": self.ordering_differences,
-            "score_differences": self.score_differences,
-            "kendall_tau_b": round_figures(self.kendall_tau_b),
-            "overlap@5": round_figures(self.overlap_5),
-            "overlap@10": round_figures(self.overlap_10),
-            "rbo": round_figures(self.rbo),
-            "overhead_ms": None
-            if self.overhead_ms is None
-            else {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)},
-            "tally": {metric: asdict(tally) for metric, tally in self.tallies.items()},
-            "segments": [_segment_json(segment) for segment in self.segments],
-            "differ_most": [one.as_json(texts=texts) for one in self.differ_most],
-        }
+    ENTRIES: ClassVar = {
+        "overlap_5": "overlap@5",
+        "overlap_10": "overlap@10",
+        "overhead_ms": "",
+        "tallies": "tally",
+        "overhead": "overhead_ms",
+    }
+
+    @property
+    def overhead(self) -> dict[str, float] | None:
+        """The additional time of the variant, by percentile."""
+        return self.overhead_ms and {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)}
 
 
 def contrast(asked: Sequence[ContrastQuery], control: Side, variant: Side) -> PipelineContrast:
@@ -286,7 +270,3 @@ def _parted(control: Side, variant: Side, place: int) -> str:
         return ""
     old, new = control.answers[place].outcome, variant.answers[place].outcome
     return parted_at(old, new) if old is not None and new is not None else ""
-
-
-def _segment_json(segment: ContrastSegment) -> dict[str, Any]:
-    return dict(round_figures(asdict(segment)))

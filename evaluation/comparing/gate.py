@@ -22,9 +22,10 @@ from speckit_memory.evaluation.comparing.replay import KIND as REPLAY
 from speckit_memory.evaluation.comparing.revisions import pipeline_of
 from speckit_memory.evaluation.comparing.storage import find, store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, compare, without_losses
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.sequential import largest_loss, queries_to_rule_out
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -83,7 +84,7 @@ def paired_report(
         documents=measured.report.documents,
         queries=asked,
         no_relevant=measured.report.no_relevant,
-        pipelines=({**entry, "name": then}, pipeline.as_json()),
+        pipelines=({**entry, "name": then}, as_document(pipeline)),
         comparisons=without_losses(found) if ground.by_use else found,
         noise=None,
         contrasts=(),
@@ -106,7 +107,7 @@ def gate(
     max_loss: float | None = None,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> GateResult:
@@ -173,7 +174,7 @@ def gate(
     before, after = report.values.values()
     losses = tuple(_hidden(metric, after[metric] - before[metric], max_loss) for metric in COMPARED_METRICS)
     found = GateResult(report, against, losses, max_loss)
-    return replace(found, report=store_report(report, store if keep else None, {"gate": found.gate()}))
+    return replace(found, comparison=store_report(report, store if keep else None, as_document(found)))
 
 
 def _hidden(metric: str, differences: Column, max_loss: float | None) -> DetectableLoss:

@@ -1,12 +1,13 @@
-"""The report of a gate: the verdict, the largest hidden loss, and texts for a terminal and a pull request."""
+"""The report of a gate: the verdict and the largest hidden loss."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table
 
 CONFIDENCE = 0.95
 """One-sided confidence: a regression larger than the reported maximum is missed with a probability of 5 %."""
@@ -26,15 +27,24 @@ class DetectableLoss:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The result of a gate. The control of `report` is the other pipeline.
+    """The result of a gate. The control of `comparison` is the other pipeline.
 
     `against` names the other pipeline; `max_loss` is the non-inferiority margin, None for a test of regression.
     """
 
-    report: CompareReport
+    comparison: CompareReport
     against: str
     hidden: tuple[DetectableLoss, ...]
     max_loss: float | None
+    ENTRIES: ClassVar = {
+        "comparison": "",
+        "against": "gate.against",
+        "hidden": "gate.hidden",
+        "max_loss": "gate.max_loss",
+        "verdict": "gate.verdict",
+        "sentence": "gate.sentence",
+        "confidence": "gate.confidence",
+    }
 
     @property
     def losses(self) -> list[str]:
@@ -42,7 +52,7 @@ class GateResult:
         # With a margin the burden of proof is reversed: too few queries fail, because they rule nothing out.
         if self.max_loss is not None:
             return [one.metric for one in self.hidden if one.loss > self.max_loss]
-        return [comparison.metric for comparison in self.report.comparisons if comparison.verdict == "worse"]
+        return [comparison.metric for comparison in self.comparison.comparisons if comparison.verdict == "worse"]
 
     @property
     def verdict(self) -> Literal["pass", "fail"]:
@@ -57,12 +67,12 @@ class GateResult:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        other, name = (str(pipeline["name"]) for pipeline in self.report.pipelines)
+        other, name = (str(pipeline["name"]) for pipeline in self.comparison.pipelines)
         worst = max(one.loss for one in self.hidden)
         if self.losses and self.max_loss is None:
             told = [
                 f"{c.metric} {c.delta:+.4f} (95 % interval {c.ci95[0]:+.4f} to {c.ci95[1]:+.4f})"
-                for c in self.report.comparisons
+                for c in self.comparison.comparisons
                 if c.metric in self.losses
             ]
             return f"{name} is worse than {other}: {'; '.join(told)}"
@@ -73,54 +83,35 @@ class GateResult:
             return (
                 f"a loss of more than {self.max_loss:g} against {other} is not ruled out for {name}: {'; '.join(told)}"
             )
-        same = self.report.contrasts and not self.report.contrasts[0].ordering_differences
+        same = self.comparison.contrasts and not self.comparison.contrasts[0].ordering_differences
         beginning = f"{name} orders all queries as {other} does; " if same else ""
         return f"{beginning}no regression larger than {worst:.4f} can hide here (one-sided, 95 % confidence)"
 
-    def as_json(self, *, texts: bool = True) -> dict[str, Any]:
-        """The JSON document of `eval gate --json`."""
-        return {"gate": self.gate(), **self.report.as_json(texts=texts)}
+    @property
+    def confidence(self) -> float:
+        """The confidence of `hidden`."""
+        return CONFIDENCE
 
-    def gate(self) -> dict[str, Any]:
-        """The verdict as plain data."""
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "against": self.against,
-            "max_loss": self.max_loss,
-            "confidence": CONFIDENCE,
-            "hidden": [
-                {"metric": one.metric, "loss": round(one.loss, 6), "queries_needed": one.queries_needed}
-                for one in self.hidden
-            ],
-        }
-
-    def blocks(self) -> list[Block]:
-        """The verdict first, then the comparison."""
-        return [f"{self.verdict.upper()}: {self.sentence}", *self.report.blocks()]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
-
-    def as_markdown(self) -> str:
-        """A short summary for a comment on a pull request."""
-        other, name = (pipeline["name"] for pipeline in self.report.pipelines)
-        rows = [["metric", str(other), str(name), "difference", "95 % interval", "p adjusted", "verdict", "can hide"]]
-        before, after = (pipeline["metrics"] for pipeline in self.report.pipelines)
+    def as_report(self) -> Report:
+        """The verdict, both pipelines by metric, and what can hide."""
+        other, name = (str(pipeline["name"]) for pipeline in self.comparison.pipelines)
+        rows = [["metric", other, name, "difference", "95 % interval", "p adjusted", "verdict", "can hide"]]
+        before, after = (pipeline["metrics"] for pipeline in self.comparison.pipelines)
         hidden = {one.metric: one.loss for one in self.hidden}
-        for c in self.report.comparisons:
+        for c in self.comparison.comparisons:
             figures = [f"{before[c.metric]:.4f}", f"{after[c.metric]:.4f}", f"{c.delta:+.4f}"]
             interval = f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}"
             rows.append([c.metric, *figures, interval, f"{c.p_adjusted:.4f}", c.verdict, f"{hidden[c.metric]:.4f}"])
-        said = "passed" if self.verdict == "pass" else "failed"
-        lines = [f"### Retrieval gate {said}", f"{self.sentence}."]  # may begin with a file name: no capital
-        lines.append(str(Table(rows, markdown=True)))
-        asked = f"{len(self.report.queries):,} queries of {self.report.dataset} (digest {self.report.digest})"
-        told = f"evaluation `{self.report.id}`" if self.report.is_kept else self.report.keeping
-        lines.append(f"{asked}, {told}.")
-        lines += [f"> {warning}" for warning in self.report.all_warnings()]
-        return "\n\n".join(lines) + "\n"
+        compared = self.comparison.as_report()
+        return Report(
+            f"Retrieval gate {self.verdict}ed",
+            verdict=f"{self.sentence}\n{compared.verdict}",
+            outcome=self.verdict,
+            about=f"{compared.title}, digest {self.comparison.digest}",
+            tables=[Table(rows)],
+            notes=compared.notes,
+            data={**as_document(self.comparison), **as_document(self)},
+        )
 
 
 def _more(one: DetectableLoss) -> str:

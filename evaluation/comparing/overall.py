@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.statistics.comparison import Verdict, compare
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVerdict:
+    """The verdict on one dataset."""
+
+    dataset: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,33 +24,29 @@ class Overall:
 
     control: str
     variant: str
-    sets: tuple[tuple[str, Verdict], ...]
+    sets: tuple[DatasetVerdict, ...]
+    ENTRIES: ClassVar = {
+        "control": "a",
+        "variant": "b",
+        "sets": "datasets",
+        "verdict": "verdict",
+        "sentence": "sentence",
+    }
 
     @property
     def verdict(self) -> Verdict:
         """Better if better on some dataset and worse on none, and vice versa; the same if the same on all; else
         undecided."""
-        return _together([verdict for _, verdict in self.sets])
+        return _together([one.verdict for one in self.sets])
 
     @property
     def sentence(self) -> str:
         """The verdict in words, followed by the verdicts on each dataset."""
-        each = ", ".join(f"{verdict} on {name}" for name, verdict in self.sets)
+        each = ", ".join(f"{one.verdict} on {one.dataset}" for one in self.sets)
         if self.verdict == "undecided":
             return f"over {len(self.sets)} datasets it is undecided whether {self.variant} beats {self.control}: {each}"
         than = f"the same as {self.control}" if self.verdict == "same" else f"{self.verdict} than {self.control}"
         return f"over {len(self.sets)} datasets {self.variant} is {than}: {each}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `overall`."""
-        sets = [{"dataset": name, "verdict": verdict} for name, verdict in self.sets]
-        return {
-            "a": self.control,
-            "b": self.variant,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "datasets": sets,
-        }
 
 
 def overall(reports: Sequence[CompareReport]) -> list[Overall]:
@@ -56,7 +60,9 @@ def overall(reports: Sequence[CompareReport]) -> list[Overall]:
         for one in compare(report.values, pairs, family=family):
             told.setdefault((one.a, one.b), {}).setdefault(place, []).append(one.verdict)
     return [
-        Overall(*named, tuple((reports[place].dataset, _together(found)) for place, found in by_place.items()))
+        Overall(
+            *named, tuple(DatasetVerdict(reports[place].dataset, _together(found)) for place, found in by_place.items())
+        )
         for named, by_place in told.items()
     ]
 

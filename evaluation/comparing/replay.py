@@ -28,6 +28,7 @@ from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, 
 from speckit_memory.evaluation.experiments.flag_evidence import ExperimentFigures
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.running.run import load_pipelines
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
@@ -77,7 +78,7 @@ class ReplayReport:
             "log": str(self.log),
             "without_text": self.without_text,
             "served_by_others": self.served_by_others,
-            **self.judged.report.as_json(),
+            **as_document(self.judged.report),
             **({} if self.is_kept else {"id": None}),
             "keeping": self.keeping,
         }

@@ -6,20 +6,20 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Report
-from speckit_memory.evaluation.running.report import comparison_json
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
 from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -31,19 +31,31 @@ VALUES = (20.0, 40.0, 60.0, 80.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)
+class MeanMetric:
+    """The mean of a metric over the queries, and its 95 % interval."""
+
+    mean: float
+    ci95: tuple[float, float]
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ({self.ci95[0]:.4f} to {self.ci95[1]:.4f})"
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One value: the mean Kendall tau-b of its rankings with those of the present value, and its metrics.
 
-    `metrics` maps to the mean and its 95 % interval over the queries; `comparisons` are with the present value, in one
-    family over all values. `changed` counts the queries whose order differs.
+    `comparisons` are with the present value, in one family over all values. `changed` counts the
+    queries whose order differs.
     """
 
     value: float
     present: bool
     kendall_tau_b: float | None
     changed: int
-    metrics: Mapping[str, tuple[float, float, float]]
+    metrics: Mapping[str, MeanMetric]
     comparisons: tuple[Comparison, ...]
+    ENTRIES: ClassVar = {"changed": "ordering_differences"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class Sensitivity:
     queries: int
     points: tuple[Point, ...]
     warnings: tuple[str, ...]
+    ENTRIES: ClassVar = {"points": "values", "sentence": "sentence"}
 
     @property
     def sentence(self) -> str:
@@ -77,47 +90,20 @@ class Sensitivity:
             return f"no value of {self.parameter} is significantly better or worse than the present one{lowest}"
         return f"{self.parameter}: {'; '.join(told)}"
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval sensitivity --json`."""
-        return {
-            "pipeline": self.pipeline,
-            "parameter": self.parameter,
-            "dataset": self.dataset,
-            "digest": self.digest,
-            "queries": self.queries,
-            "sentence": self.sentence,
-            "values": [
-                {
-                    "value": point.value,
-                    "present": point.present,
-                    "kendall_tau_b": point.kendall_tau_b,
-                    "ordering_differences": point.changed,
-                    "metrics": {
-                        metric: {"mean": round(mean, 6), "ci95": [round(low, 6), round(high, 6)]}
-                        for metric, (mean, low, high) in point.metrics.items()
-                    },
-                    "comparisons": [comparison_json(one) for one in point.comparisons],
-                }
-                for point in self.points
-            ],
-            "warnings": list(self.warnings),
-        }
-
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """The verdict and a row for each value."""
         rows = [[self.parameter, "tau-b", "reordered", *(f"{m} (95 %)" for m in COMPARED_METRICS), "verdict"]]
         for point in self.points:
             tau = "-" if point.kendall_tau_b is None else f"{point.kendall_tau_b:.3f}"
-            figures = [f"{mean:.4f} ({low:.4f} to {high:.4f})" for mean, low, high in point.metrics.values()]
             verdict = "present" if point.present else ", ".join(dict.fromkeys(c.verdict for c in point.comparisons))
-            rows.append([f"{point.value:g}", tau, str(point.changed), *figures, verdict])
-        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        heading = f"{self.pipeline} on {self.dataset}, {self.queries:,} queries: {self.sentence}"
-        return [heading, Table(rows), warnings]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+            rows.append([f"{point.value:g}", tau, str(point.changed), *map(str, point.metrics.values()), verdict])
+        return Report(
+            f"{self.parameter} of {self.pipeline} on {self.dataset}, {self.queries:,} queries",
+            verdict=self.sentence,
+            tables=[Table(rows)],
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
 
 
 def _list(points: Sequence[Point]) -> str:
@@ -134,7 +120,7 @@ def sensitivity(
     values: Sequence[float] = VALUES,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Sensitivity:
     """Measures a pipeline with each value of one parameter, and with its present value.
@@ -208,7 +194,7 @@ def _point(
     agreements = agree_each((one.ranking, other.ranking) for one, other in zip(before, after, strict=True))
     taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     # mean_interval takes (n,) float64 and gives both ends of the 95 % interval.
-    metrics = {metric: (float(values[metric].mean()), *mean_interval(values[metric])) for metric in COMPARED_METRICS}
+    metrics = {one: MeanMetric(float(values[one].mean()), mean_interval(values[one])) for one in COMPARED_METRICS}
     # mean over the queries where both rankings have a row
     tau = round(float(np.mean(taus)), 6) if taus else None
     return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)

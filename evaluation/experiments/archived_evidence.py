@@ -13,6 +13,7 @@ from typing import Any
 from speckit_memory.config.flags.criterion import METRICS
 from speckit_memory.evaluation.experiments.criteria import Figure, Figures
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 
 KIND = "promotion"
@@ -20,7 +21,7 @@ KIND = "promotion"
 
 def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> StoredEvaluation:
     """The report and every figure that a criterion can use, under the id of the experiment; no query is quoted."""
-    document = {**archive_report(report, figures), "report": report.as_json()}
+    document = {**archive_report(report, figures), "report": as_document(report)}
     return StoredEvaluation(report.id, KIND, at, "live", "", document)
 
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from speckit_memory.evaluation.experiments.implicit_feedback import NO_COUNTS, FeedbackCounts
 from speckit_memory.evaluation.experiments.interleaving import Duels
@@ -15,7 +15,6 @@ from speckit_memory.evaluation.running.report import Latency
 from speckit_memory.evaluation.statistics.agreement import Agreement
 from speckit_memory.evaluation.statistics.comparison import Verdict
 from speckit_memory.evaluation.statistics.label_free import LabelFree
-from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.memory.store.evaluation.records import Mode, PipelineRecord, RecordedPair
 
 LatencyVerdict = Literal["faster", "slower", "undecided"]
@@ -35,10 +34,6 @@ class Estimate:
     ci95: tuple[float, float] | None
     n: int
 
-    def as_json(self) -> dict[str, Any]:
-        """The estimate as an entry of a report."""
-        return dict(round_figures(asdict(self)))
-
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
@@ -56,22 +51,7 @@ class Agreements:
     overlap_10: Estimate | None
     rbo: Estimate | None
     mean_shift: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        """All figures with their intervals."""
-        named = {
-            "kendall_tau_b": self.kendall_tau_b,
-            "overlap@5": self.overlap_5,
-            "overlap@10": self.overlap_10,
-            "rbo": self.rbo,
-        }
-        return {
-            "queries": self.queries,
-            "ordering_differences": self.ordering_differences,
-            "only_scores_differ": self.only_scores,
-            **{name: value and value.as_json() for name, value in named.items()},
-            "mean_shift": round_figures(self.mean_shift),
-        }
+    ENTRIES: ClassVar = {"only_scores": "only_scores_differ", "overlap_5": "overlap@5", "overlap_10": "overlap@10"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +71,16 @@ class CostDifference:
     served_overhead: Latency | None
     budget_ms: float
     over_budget: int
+    ENTRIES: ClassVar = {
+        "overhead": "overhead_ms",
+        "median_ci95": "latency.median_ci95",
+        "verdict": "latency.verdict",
+        "spent": "spent_ms",
+        "served_overhead": "served_overhead_ms",
+        "budget_ms": "latency.budget_ms",
+        "over_budget": "latency.over_budget",
+        "budget_broken": "latency.budget_broken",
+    }
 
     @property
     def budget_broken(self) -> bool:
@@ -108,6 +98,7 @@ class StepFigures:
     control: Latency | None
     variant: Latency | None
     shared: int
+    ENTRIES: ClassVar = {"control": "control_ms", "variant": "variant_ms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +127,6 @@ class QualityDifference:
     queries_needed: int | None
     minimum_detectable_effect: float | None
 
-    def as_json(self) -> dict[str, Any]:
-        """The comparison as an entry of a report."""
-        return dict(round_figures(asdict(self)))
-
 
 @dataclass(frozen=True, slots=True)
 class QuerySegment:
@@ -151,6 +138,12 @@ class QuerySegment:
     agreement: Agreements | None
     overhead: Latency | None
     quality: QualityDifference | None
+    ENTRIES: ClassVar = {"agreement": "", "overhead": "overhead_ms", "too_few": "too_few", "headline": "."}
+
+    @property
+    def headline(self) -> dict[str, float | None]:
+        """The key figures of the agreement."""
+        return headline_figures(self.agreement)
 
     @property
     def too_few(self) -> bool:
@@ -165,6 +158,7 @@ class NoiseFloor:
     queries: int
     ordering_differences: int
     overhead: Latency | None
+    ENTRIES: ClassVar = {"overhead": "overhead_ms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,68 +223,57 @@ class ExperimentReport:
     """What readers of the served answers showed without judging them."""
     basis: Mapping[str, int] = field(default_factory=dict)
     """Number of pairs by the state of the store they rest on, see `records.Basis`."""
+    ENTRIES: ClassVar = {
+        "control": "",
+        "variant": "",
+        "flag": "",
+        "dropped": "dropped_by_reason",
+        "cost": ".",
+        "duels": "interleaving",
+        "noise": "noise_floor",
+        "differing": "",
+        "judged": "judged_queries",
+        "variants": "variants_judged",
+        "texts": "",
+        "feedback": "implicit_feedback",
+        "keys": "",
+        "control_names": "control",
+        "variant_names": "variant",
+        "lost": "dropped",
+        "headline": ".",
+        "differing_by": "differing_by",
+        "contrasts": "differing",
+    }
 
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `comparisons`."""
-        agreement = self.agreement
-        return {
-            "id": self.id,
-            "control": {"name": self.control.name, "hash": self.control.hash},
-            "variant": {"name": self.variant.name, "hash": self.variant.hash, "flag": self.flag},
-            "mode": self.mode,
-            "first": self.first,
-            "last": self.last,
-            "queries": self.queries,
-            "compared": self.compared,
-            "questions": self.questions,
-            "dropped": sum(self.dropped.values()),
-            "dropped_by_reason": dict(self.dropped),
-            "pruned": self.pruned,
-            "failed": self.failed,
-            "failures": dict(self.failures),
-            "basis": dict(self.basis),
-            **_agreed(agreement),
-            "agreement": agreement and agreement.as_json(),
-            "overhead_ms": _latency(self.cost.overhead),
-            "served_overhead_ms": _latency(self.cost.served_overhead),
-            "spent_ms": _latency(self.cost.spent),
-            "latency": {
-                "verdict": self.cost.verdict,
-                "median_ci95": round_figures(self.cost.median_ci95),
-                "budget_ms": self.cost.budget_ms,
-                "over_budget": self.cost.over_budget,
-                "budget_broken": self.cost.budget_broken,
-            },
-            "steps": [
-                {
-                    "stage": step.stage,
-                    "step": step.step,
-                    "control_ms": _latency(step.control),
-                    "variant_ms": _latency(step.variant),
-                    "shared": step.shared,
-                }
-                for step in self.steps
-            ],
-            "judged_queries": self.judged,
-            "quality": [quality.as_json() for quality in self.quality],
-            "label_free": [asdict(one) for one in self.label_free],
-            "variants_judged": self.variants,
-            "interleaving": self.duels.as_json() if self.duels else None,
-            "implicit_feedback": asdict(self.feedback),
-            "segments": [_segment(segment) for segment in self.segments],
-            "noise_floor": self.noise
-            and {
-                "queries": self.noise.queries,
-                "ordering_differences": self.noise.ordering_differences,
-                "overhead_ms": _latency(self.noise.overhead),
-            },
-            "parted_at": dict(self.parted_at),
-            "differing_by": "rbo",
-            "differing": [self._contrast(contrast) for contrast in self.differing],
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "queries_needed": self.queries_needed,
-        }
+    @property
+    def control_names(self) -> dict[str, str]:
+        """Name and hash of the control."""
+        return {"name": self.control.name, "hash": self.control.hash}
+
+    @property
+    def variant_names(self) -> dict[str, str]:
+        """Name, hash and flag of the variant."""
+        return {"name": self.variant.name, "hash": self.variant.hash, "flag": self.flag}
+
+    @property
+    def lost(self) -> int:
+        """The number of queries that the variant did not see."""
+        return sum(self.dropped.values())
+
+    @property
+    def headline(self) -> dict[str, float | None]:
+        """The key figures of the agreement."""
+        return headline_figures(self.agreement)
+
+    @property
+    def differing_by(self) -> str:
+        """The figure that orders `differing`."""
+        return "rbo"
+
+    @property
+    def contrasts(self) -> list[dict[str, Any]]:
+        """The queries that differ most, with both answers."""
+        return list(map(self._contrast, self.differing))
 
     def _contrast(self, contrast: QueryContrast) -> dict[str, Any]:
         pair, agreement = contrast.pair, contrast.agreement
@@ -299,9 +282,9 @@ class ExperimentReport:
             "intent": pair.query.intent,
             "complexity": pair.query.complexity,
             "parted_at": pair.variant.parted_at,
-            "rbo": round_figures(agreement.rbo),
-            "overlap@10": round_figures(agreement.overlap_10),
-            "kendall_tau_b": round_figures(agreement.kendall_tau_b),
+            "rbo": agreement.rbo,
+            "overlap@10": agreement.overlap_10,
+            "kendall_tau_b": agreement.kendall_tau_b,
             "first_difference": agreement.first_difference,
             "control": self._named(pair.control.memories, pair.control.scores),
             "variant": self._named(pair.variant.answer.memories, pair.variant.answer.scores),
@@ -314,31 +297,12 @@ class ExperimentReport:
         ]
 
 
-def _segment(segment: QuerySegment) -> dict[str, Any]:
-    agreement = segment.agreement
-    return {
-        "by": segment.by,
-        "value": segment.value,
-        "queries": segment.queries,
-        "too_few": segment.too_few,
-        **_agreed(agreement),
-        "overhead_ms": _latency(segment.overhead),
-        "quality": segment.quality and segment.quality.as_json(),
-    }
-
-
-def _agreed(agreement: Agreements | None) -> dict[str, float | None]:
-    """The four headline figures of a report."""
+def headline_figures(agreement: Agreements | None) -> dict[str, float | None]:
+    """The four key figures of an agreement; None where rankings were not compared."""
     if agreement is None:
         return dict.fromkeys(("ordering_differences", "overlap@10", "kendall_tau_b", "rbo"))
-    means = {
-        "overlap@10": agreement.overlap_10,
-        "kendall_tau_b": agreement.kendall_tau_b,
-        "rbo": agreement.rbo,
+    means = {"overlap@10": agreement.overlap_10, "kendall_tau_b": agreement.kendall_tau_b, "rbo": agreement.rbo}
+    return {
+        "ordering_differences": agreement.ordering_differences,
+        **{name: estimate.mean if estimate else None for name, estimate in means.items()},
     }
-    figures = {name: estimate and estimate.mean for name, estimate in means.items()}
-    return {"ordering_differences": agreement.ordering_differences, **round_figures(figures)}
-
-
-def _latency(latency: Latency | None) -> dict[str, float] | None:
-    return {"p50": latency.p50, "p95": latency.p95} if latency else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flag_states import ACTIVE
@@ -36,10 +36,6 @@ class FlagVerdict:
         why = f": {'; '.join(self.lacks)}" if self.lacks else ""
         by = f" by {self.evidence}" if self.evidence else ""
         return f"{self.flag} ({self.state}) {self.verdict}{by}{why}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `flags`."""
-        return {**asdict(self), "lacks": list(self.lacks)}
 
 
 def flag_verdicts(

@@ -9,8 +9,8 @@ one pipeline can only support that pipeline; duels can also show a variant to be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from speckit_memory.evaluation.statistics.sequential import (
     minimum_detectable_effect,
     queries_needed,
 )
-from speckit_memory.evaluation.statistics.tables import round_figures
 from speckit_memory.memory.store.evaluation.records import UseRecord
 
 Team = Literal["control", "variant", "both"]
@@ -52,15 +51,12 @@ class Duels:
     verdict: Verdict
     queries_needed: int | None
     minimum_detectable_effect: float | None
+    ENTRIES: ClassVar = {"ties": "ties"}
 
     @property
     def ties(self) -> int:
         """The number of queries with a use that neither team won."""
         return self.used - self.variant_wins - self.control_wins
-
-    def as_json(self) -> dict[str, Any]:
-        """The duels as an entry of a report."""
-        return {**round_figures(asdict(self)), "ties": self.ties}
 
 
 def judge_duels(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoreSample
 
 
@@ -44,37 +44,22 @@ class ScoringReport:
 
     pipelines: tuple[PipelineMoves, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval scorings --json`."""
-        return {"kind": "eval scorings", "pipelines": [asdict(one) for one in self.pipelines]}
-
-    def blocks(self) -> list[Block]:
-        """A sentence and a table for each pipeline."""
+    def as_report(self) -> Report:
+        """A table for each pipeline."""
+        data = {"kind": "eval scorings", **as_document(self)}
         if not self.pipelines:
-            return [
-                "no answer of that period is kept in detail; `evaluation: {observe: 0.05}` sets the share that is kept"
-            ]
-        blocks: list[Block] = []
+            nothing = "no answer of that period is kept in detail; `evaluation: {observe: 0.05}` sets the share kept"
+            return Report(nothing, data=data)
+        tables = []
         for one in self.pipelines:
             answers = "1 answer" if one.queries == 1 else f"{one.queries:,} answers"
             rows = [["step", "answers", "moved scores", "by", "moved ranks", "by"]]
-            rows += [
-                [
-                    step.step,
-                    f"{step.queries:,}",
-                    _share(step.moved_scores),
-                    _number(step.score_change, 4),
-                    _share(step.moved_ranks),
-                    _number(step.rank_change, 2),
-                ]
-                for step in one.steps
-            ]
-            blocks += [f"{one.name or 'a pipeline'} ({one.hash}), {answers} in the sample", Table(rows)]
-        return blocks
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+            for step in one.steps:
+                scores = [_share(step.moved_scores), _number(step.score_change, 4)]
+                ranks = [_share(step.moved_ranks), _number(step.rank_change, 2)]
+                rows.append([step.step, f"{step.queries:,}", *scores, *ranks])
+            tables.append(Table(rows, f"{one.name or 'a pipeline'} ({one.hash}), {answers} in the sample"))
+        return Report("How each step changed scores and ranks of results", tables=tables, data=data)
 
 
 def step_effects(scorings: Iterable[ScoreSample], known: Mapping[str, PipelineRecord]) -> ScoringReport:

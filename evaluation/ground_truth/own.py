@@ -15,7 +15,7 @@ from speckit_memory.evaluation.ground_truth.ground import GroundTruth, digest
 from speckit_memory.evaluation.ground_truth.own_documents import own_documents
 from speckit_memory.evaluation.ground_truth.own_queries import own_queries
 from speckit_memory.evaluation.ground_truth.used_queries import used_queries
-from speckit_memory.evaluation.measuring.measure import Report
+from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.measuring.temporary_store import ThrowawayStore
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
@@ -78,7 +78,7 @@ def _opened(
     pipelines: Sequence[PipelineSource],
     *,
     environ: Mapping[str, str] | None,
-    progress: Report,  # noqa: ARG001 -- nothing is indexed
+    progress: OnMeasured,  # noqa: ARG001 -- nothing is indexed
 ) -> Iterator[ThrowawayStore]:
     """Opens the store itself: searches alone change nothing in it, and nothing is recorded."""
     # searches for measurement must not enter the log of live queries

@@ -21,7 +21,7 @@ from speckit_memory.evaluation.ground_truth.used_queries import TEXTS_HINT
 from speckit_memory.evaluation.judging.disputes import JudgingCase
 from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
 from speckit_memory.evaluation.judging.session import SEED, Label
-from speckit_memory.evaluation.measuring.measure import Report, measure
+from speckit_memory.evaluation.measuring.measure import OnMeasured, measure
 from speckit_memory.evaluation.running.run import load_pipelines
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -58,7 +58,7 @@ def of_source(
     labels: JudgementList,
     imported: Judgements,
     imported_from: str = "",
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> JudgingQueue:
     """Collects all queries of a source, judged or not, through two pipelines.

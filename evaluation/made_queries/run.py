@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.evaluation.datasets.dataset import Dataset, read
 from speckit_memory.evaluation.made_queries.folders import check_targets, clear, targets, write
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.query_maker import SEED, QueryMaker
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, ReportFact
 
 Scope = Literal["auto", "corpus", "folder"]
 
@@ -40,21 +42,21 @@ class MakingReport:
     asked: int
     kinds: tuple[MadeKind, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `--json`."""
-        return asdict(self)
-
-    def as_text(self) -> str:
-        """The report as plain text."""
+    def as_report(self) -> Report:
+        """The number of queries of each kind, and their folder."""
         scope = "" if self.scope == "corpus" else ", each query within one folder"
-        lines = [f"{self.dataset}: {self.documents:,} documents{scope}, seed {self.seed}"]
-        width = max(len(made.kind) for made in self.kinds)
-        for made in self.kinds:
-            lines.append(
-                f"{made.kind:{width}}  {made.queries:,} of {self.asked:,} queries  {made.folder or ''}".rstrip()
-            )
-            lines += [f"{'':{width}}  {made.reason}"] if made.reason else []
-        return "\n".join(lines)
+        return Report(
+            f"{self.dataset}: {self.documents:,} documents{scope}, seed {self.seed}",
+            facts=[
+                ReportFact(
+                    made.kind,
+                    f"{made.queries:,} of {self.asked:,} queries{f'  {made.folder}' if made.folder else ''}",
+                    made.reason,
+                )
+                for made in self.kinds
+            ],
+            data=as_document(self),
+        )
 
 
 def make_queries(

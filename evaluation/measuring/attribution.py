@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
-
-from speckit_memory.evaluation.statistics.tables import round_figures
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 _DEPTH = 10
 
@@ -31,23 +28,12 @@ class ChannelAttribution:
     single: int
     multiple: int
     unattributed: int
-    channels: tuple[tuple[str, ChannelShare], ...]
+    channels: Mapping[str, ChannelShare]
 
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `channel_attribution`."""
-        shares = {name: round_figures(asdict(share)) for name, share in self.channels}
-        return {
-            "results": self.results,
-            "single": self.single,
-            "multiple": self.multiple,
-            "unattributed": self.unattributed,
-            "channels": shares,
-        }
-
-    def as_text(self) -> str:
+    def __str__(self) -> str:
         """The channels on one line."""
-        shares = [f"{name} {share.coverage:.0%} (alone {share.exclusive:.0%})" for name, share in self.channels]
-        return ", ".join(shares)
+        shares = [f"{name} {one.coverage:.0%} (alone {one.exclusive:.0%})" for name, one in self.channels.items()]
+        return ", ".join(shares) or "no channel"
 
 
 def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> ChannelAttribution:
@@ -64,5 +50,5 @@ def attribution(answers: Iterable[Sequence[Sequence[str]]]) -> ChannelAttributio
         single=alone.total(),
         multiple=sum(len(channels) > 1 for channels in results),
         unattributed=results.count(()),
-        channels=tuple(sorted(shares, key=lambda one: (-one[1].coverage, one[0]))),
+        channels=dict(sorted(shares, key=lambda one: (-one[1].coverage, one[0]))),
     )

@@ -27,7 +27,7 @@ class EvaluationProgress:
     total: int
 
 
-Report = Callable[[EvaluationProgress], None]
+OnMeasured = Callable[[EvaluationProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Answer:
 
 
 def measure(
-    memories: Sequence[Memory], queries: Sequence[DatasetQuery], *, now: float, seed: int, progress: Report
+    memories: Sequence[Memory], queries: Sequence[DatasetQuery], *, now: float, seed: int, progress: OnMeasured
 ) -> list[list[Answer]]:
     """The answers of each memory's pipeline, in the order of `memories` and of `queries`.
 

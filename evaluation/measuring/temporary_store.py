@@ -14,7 +14,7 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import Dataset
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
 from speckit_memory.memory.intake import index_report
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -41,7 +41,7 @@ class Opener(Protocol):
         pipelines: Sequence[PipelineSource],
         *,
         environ: Mapping[str, str] | None,
-        progress: Report,
+        progress: OnMeasured,
     ) -> AbstractContextManager[ThrowawayStore]:
         """Yields the open store."""
 
@@ -52,7 +52,7 @@ def throwaway_store(
     pipelines: Sequence[PipelineSource],
     *,
     environ: Mapping[str, str] | None,
-    progress: Report,
+    progress: OnMeasured,
 ) -> Iterator[ThrowawayStore]:
     """Indexes a dataset once, for all pipelines. They are built first, so that an invalid one is reported at once.
 
@@ -77,7 +77,7 @@ def throwaway_store(
             yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
 
 
-def _documents(memory: Memory, dataset: Dataset, progress: Report) -> Iterator[str]:
+def _documents(memory: Memory, dataset: Dataset, progress: OnMeasured) -> Iterator[str]:
     """Indexes the documents; yields warnings about those that failed or have no vectors."""
     total = len(dataset.keys)
 

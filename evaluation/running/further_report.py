@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.measuring.attribution import ChannelAttribution, attribution
 from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, MemoryFacts, evaluate_further
-from speckit_memory.evaluation.statistics.tables import Table
+from speckit_memory.evaluation.statistics.report import Table
 from speckit_memory.pipeline.ports import Column
 
 _DIGITS = 6
@@ -41,13 +41,7 @@ class FurtherFigures:
 
     metrics: Mapping[str, FurtherFigure]
     attribution: ChannelAttribution
-
-    def as_json(self) -> dict[str, Any]:
-        """The entries `further_metrics` and `channel_attribution`."""
-        return {
-            "further_metrics": {metric: asdict(figure) for metric, figure in self.metrics.items()},
-            "channel_attribution": self.attribution.as_json(),
-        }
+    ENTRIES: ClassVar = {"metrics": "further_metrics", "attribution": "channel_attribution"}
 
 
 def further_figures(
@@ -87,12 +81,9 @@ def further_table(figures: Mapping[str, FurtherFigures]) -> Table:
     return Table(rows)
 
 
-def channel_lines(figures: Mapping[str, FurtherFigures]) -> str:
+def channel_lines(figures: Mapping[str, FurtherFigures]) -> list[str]:
     """The channels that found the first ten results, a line for each pipeline."""
-    return "\n".join(
-        f"{name}: the first ten were found by {further.attribution.as_text() or 'no channel'}"
-        for name, further in figures.items()
-    )
+    return [f"{name}: the first ten were found by {further.attribution}" for name, further in figures.items()]
 
 
 def known_memories(memory: Memory) -> dict[str, MemoryFacts]:

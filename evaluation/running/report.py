@@ -1,11 +1,11 @@
-"""The report of an evaluation: figures per pipeline and comparisons, as JSON and as text."""
+"""The report of an evaluation: figures per pipeline and comparisons."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.running.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.statistics.comparison import MARGIN, Comparison
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.pipeline.ports import Column
 
 _COMPLEXITIES = ("simple", "moderate", "complex")
@@ -120,6 +121,15 @@ class PipelineFigures:
     further: FurtherFigures | None = None
     budgets_ms: Mapping[str, float] = field(default_factory=dict)
     """The latency budget (p95) of each complexity."""
+    ENTRIES: ClassVar = {
+        "latency": "latency_ms",
+        "by_complexity": "",
+        "intent": "?intent",
+        "restraint": "?restraint",
+        "further": ".",
+        "budgets_ms": "",
+        "complexities": "latency_ms.by_complexity",
+    }
 
     def budget_sentence(self) -> str:
         """Says which complexities are over and which are under their budgets; "" without budgets."""
@@ -131,34 +141,18 @@ class PipelineFigures:
         ]
         return f"{self.name} against its latency budgets (p95): {'; '.join(told)}" if told else ""
 
-    def _latency_json(self, name: str, latency: Latency) -> dict[str, Any]:
-        if name not in self.budgets_ms:
-            return asdict(latency)
-        budget = self.budgets_ms[name]
-        return {**asdict(latency), "budget_ms": budget, "over_budget": latency.p95 > budget}
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `pipelines`."""
-        document: dict[str, Any] = {
-            "name": self.name,
-            "hash": self.hash,
-            "index_s": self.index_s,
-            "metrics": round_figures(self.metrics),
-            "latency_ms": {
-                "p50": self.latency.p50,
-                "p95": self.latency.p95,
-                "by_complexity": {name: self._latency_json(name, one) for name, one in self.by_complexity.items()},
-            },
-            "degraded_queries": self.degraded_queries,
-            "degraded_parts": [asdict(part) for part in self.degraded_parts],
+    @property
+    def complexities(self) -> dict[str, dict[str, Any]]:
+        """The latency of each complexity, with its budget where it has one."""
+        return {
+            name: as_document(latency)
+            | (
+                {"budget_ms": self.budgets_ms[name], "over_budget": latency.p95 > self.budgets_ms[name]}
+                if name in self.budgets_ms
+                else {}
+            )
+            for name, latency in self.by_complexity.items()
         }
-        if self.intent is not None:
-            document["intent"] = round_figures(asdict(self.intent))
-        if self.restraint is not None:
-            document["restraint"] = round_figures(asdict(self.restraint))
-        if self.further is not None:
-            document |= self.further.as_json()
-        return document
 
 
 def figures(
@@ -220,19 +214,7 @@ class EvalReport:
     comparisons: tuple[Comparison, ...]
     embedder: str = ""
     warnings: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval run --json`."""
-        return {
-            "dataset": self.dataset,
-            "documents": self.documents,
-            "queries": self.queries,
-            "excluded": {"no_relevant": self.no_relevant},
-            "embedder": self.embedder,
-            "pipelines": [pipeline.as_json() for pipeline in self.pipelines],
-            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
-            "warnings": list(self.warnings),
-        }
+    ENTRIES: ClassVar = {"no_relevant": "excluded.no_relevant"}
 
     def all_warnings(self) -> list[str]:
         """Warnings about parts of pipelines that did not work, followed by `warnings`."""
@@ -243,26 +225,38 @@ class EvalReport:
         ]
         return [*missing, *self.warnings]
 
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """A table of the figures, best values marked with *, and a sentence for each comparison."""
-        heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
-        if self.no_relevant:
-            heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
-        indexed = f" indexed in {self.pipelines[0].index_s:.1f} s" if self.pipelines[0].index_s else ""
-        heading += f",{indexed} with {self.embedder or 'no vectors'}"
-        compared = "\n".join(sentence(comparison, self.queries) for comparison in self.comparisons)
-        warnings = "\n".join(f"warning: {warning}" for warning in self.all_warnings())
-        restraint = "\n".join(
-            restraint_sentence(pipeline.name, pipeline.restraint) for pipeline in self.pipelines if pipeline.restraint
-        )
+        indexed = f"indexed in {self.pipelines[0].index_s:.1f} s " if self.pipelines[0].index_s else ""
         further = {pipeline.name: pipeline.further for pipeline in self.pipelines if pipeline.further}
-        more: list[Block] = [further_table(further), channel_lines(further)] if further else []
-        budgets = "\n".join(filter(None, (pipeline.budget_sentence() for pipeline in self.pipelines)))
-        return [heading, _table(self.pipelines), budgets, *more, restraint, compared, warnings]
+        restraint = [restraint_sentence(one.name, one.restraint) for one in self.pipelines if one.restraint]
+        return Report(
+            dataset_title(self.dataset, self.documents, self.queries, self.no_relevant),
+            about=f"{indexed}with {self.embedder or 'no vectors'}",
+            tables=[_table(self.pipelines), *([further_table(further)] if further else [])],
+            verdict="\n".join(sentence(comparison, self.queries) for comparison in self.comparisons),
+            notes=[
+                *filter(None, (pipeline.budget_sentence() for pipeline in self.pipelines)),
+                *channel_lines(further),
+                *restraint,
+                *warnings_of(self.all_warnings()),
+            ],
+            data=as_document(self),
+        )
 
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+
+def dataset_title(dataset: str, documents: int | None, queries: int, no_relevant: int) -> str:
+    """The title of a report on the queries of a dataset.
+
+    Args:
+        dataset: The name of the dataset.
+        documents: The number of its documents; None where it is unknown.
+        queries: The number of scored queries.
+        no_relevant: The number of further queries without a relevant document.
+    """
+    over = "" if documents is None else f"{documents:,} documents, "
+    left_out = f" ({no_relevant:,} more have no relevant document and are left out)" if no_relevant else ""
+    return f"{dataset}: {over}{queries:,} queries{left_out}"
 
 
 def restraint_sentence(name: str, restraint: AbstentionScores) -> str:
@@ -274,11 +268,6 @@ def restraint_sentence(name: str, restraint: AbstentionScores) -> str:
     if restraint.misled is not None:
         told.append(f"puts a hard negative first in {restraint.misled:.0%} of {restraint.tempted:,} queries with one")
     return f"{name} {'; it '.join(told)}"
-
-
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """The entry of `comparisons`."""
-    return dict(round_figures(asdict(comparison)))
 
 
 def _table(pipelines: Sequence[PipelineFigures]) -> Table:
@@ -296,7 +285,7 @@ def _table(pipelines: Sequence[PipelineFigures]) -> Table:
             marked = len(pipelines) > 1 and row[column] == best
             row[column] += "*" if marked else " "
         rows[0][column] += " "
-    return Table(rows)
+    return Table(rows, "* the best in its column" if len(pipelines) > 1 else "")
 
 
 def sentence(comparison: Comparison, queries: int) -> str:

@@ -23,7 +23,7 @@ from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
 from speckit_memory.evaluation.datasets.trec import Ranking, check_run_file, write_run
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource
-from speckit_memory.evaluation.measuring.measure import Answer, Report, measure
+from speckit_memory.evaluation.measuring.measure import Answer, OnMeasured, measure
 from speckit_memory.evaluation.measuring.temporary_store import Opener, throwaway_store
 from speckit_memory.evaluation.running.further_report import further_figures, known_memories
 from speckit_memory.evaluation.running.report import AbstentionScores, EvalReport, figures
@@ -43,7 +43,7 @@ def run(
     run_file: Path | None = None,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> EvalReport:
@@ -119,7 +119,7 @@ def evaluate_pipelines(
     *,
     run_file: Path | None = None,
     queries: int | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
     opened: Opener = throwaway_store,

@@ -16,7 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource, GroundTruth
 from speckit_memory.evaluation.ground_truth.judged_queries import JudgedQuery
-from speckit_memory.evaluation.measuring.measure import Report, measure
+from speckit_memory.evaluation.measuring.measure import OnMeasured, measure
 from speckit_memory.evaluation.running.tunable import Setting
 from speckit_memory.evaluation.running.workers import Ask, EvaluationTask
 from speckit_memory.evaluation.statistics.comparison import Values
@@ -86,7 +86,7 @@ def open_sets(
     pipeline: PipelineSource,
     *,
     environ: Mapping[str, str],
-    progress: Report,
+    progress: OnMeasured,
 ) -> Iterator[list[OpenSet]]:
     """Opens the store of each dataset, which is indexed once, into a separate store.
 

@@ -9,7 +9,7 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
 from speckit_memory.evaluation.running.run import load_pipelines, sample
 from speckit_memory.evaluation.statistics.comparison import Values, compare
 from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, SentAnswer, at, columns, figures_of
@@ -72,7 +72,7 @@ def measure_tokens(
     peers: bool = True,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> TokenReport:
     """Answers every query in every way at every budget; all ways are compared with the first one.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from speckit_memory.evaluation.running.report import comparison_json, sentence
+from speckit_memory.evaluation.running.report import dataset_title, sentence
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.evaluation.tokens.recall_per_token import FIGURES, at
 
-_DIGITS = 6
 _WHOLE = ("memories", "tokens")
 
 
@@ -32,51 +32,47 @@ class TokenReport:
     peers: frozenset[str]
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...] = ()
+    ENTRIES: ClassVar = {
+        "no_relevant": "excluded.no_relevant",
+        "budgets": "",
+        "values": "",
+        "peers": "",
+        "answers": "answers",
+    }
 
     def mean(self, name: str, figure: str, budget: int) -> float:
         """The mean of a figure over all queries."""
         return float(self.values[name][at(figure, budget)].mean())
 
-    def as_json(self) -> dict[str, Any]:
-        """The JSON document of `eval tokens --json`."""
-        return {
-            "dataset": self.dataset,
-            "documents": self.documents,
-            "queries": self.queries,
-            "excluded": {"no_relevant": self.no_relevant},
-            "answers": [
-                {
-                    "name": name,
-                    "peer": name in self.peers,
-                    "budgets": {
-                        str(budget): {figure: round(self.mean(name, figure, budget), _DIGITS) for figure in FIGURES}
-                        for budget in self.budgets
-                    },
-                }
-                for name in self.values
-            ],
-            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
-            "warnings": list(self.warnings),
-        }
+    @property
+    def answers(self) -> list[dict[str, Any]]:
+        """The mean of every figure, by answerer and budget."""
+        return [
+            {
+                "name": name,
+                "peer": name in self.peers,
+                "budgets": {
+                    budget: {figure: self.mean(name, figure, budget) for figure in FIGURES} for budget in self.budgets
+                },
+            }
+            for name in self.values
+        ]
 
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """A table for each budget, and a sentence for each comparison."""
-        heading = f"{self.dataset}: {self.documents:,} documents, {self.queries:,} queries"
-        if self.no_relevant:
-            heading += f" ({self.no_relevant:,} more have no relevant document and are left out)"
-        blocks: list[Block] = [heading]
+        tables = []
         for budget in self.budgets:
             rows = [[f"of {budget:,} tokens", *FIGURES]]
             rows += [[name, *(self._cell(name, figure, budget) for figure in FIGURES)] for name in self.values]
-            blocks.append(Table(rows))
-        blocks.append("\n".join(sentence(comparison, self.queries) for comparison in self.comparisons))
-        blocks.append("\n".join(f"warning: {warning}" for warning in self.warnings))
-        return blocks
+            tables.append(Table(rows))
+        return Report(
+            dataset_title(self.dataset, self.documents, self.queries, self.no_relevant),
+            verdict="\n".join(sentence(comparison, self.queries) for comparison in self.comparisons),
+            tables=tables,
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
 
     def _cell(self, name: str, figure: str, budget: int) -> str:
         mean = self.mean(name, figure, budget)
         return f"{mean:.1f}" if figure in _WHOLE else f"{mean:.3f}"
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())

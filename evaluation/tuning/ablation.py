@@ -16,7 +16,7 @@ from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Answer, Report
+from speckit_memory.evaluation.measuring.measure import Answer, OnMeasured
 from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines
 from speckit_memory.evaluation.running.trials import read_grounds
 from speckit_memory.evaluation.statistics.comparison import compare, largest_weight, macro_averaged
@@ -34,7 +34,7 @@ def ablate(
     *,
     queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> AblationReport:

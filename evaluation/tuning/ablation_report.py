@@ -1,14 +1,15 @@
-"""The report of an ablation: each step's contribution over all datasets and on each, as JSON and as text."""
+"""The report of an ablation: each step's contribution over all datasets and on each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from speckit_memory.evaluation.running.report import EvalReport, comparison_json
+from speckit_memory.evaluation.running.report import EvalReport
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 
 _WORDS = {"better": "pays", "worse": "harms", "same": "no effect", "undecided": "undecided"}
 _MAIN = COMPARED_METRICS[0]
@@ -22,15 +23,6 @@ class StepShare:
     comparisons: tuple[Comparison, ...]
     cost_ms: float
     degraded_queries: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The share as plain data."""
-        return {
-            "dataset": self.dataset,
-            "cost_ms": self.cost_ms,
-            "degraded_queries": self.degraded_queries,
-            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +43,7 @@ class Worth:
     degraded_queries: int
     by_dataset: tuple[StepShare, ...]
     changed_answers: int = 0
+    ENTRIES: ClassVar = {"by_dataset": "datasets"}
 
     def verdict(self, queries: int) -> str:
         """The verdict on nDCG@10 over `queries` queries: pays, harms, no effect, undecided, not exercised or did not
@@ -78,40 +71,9 @@ class AblationReport:
         """The name of the pipeline."""
         return self.evaluations[0].pipelines[0].name
 
-    def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "datasets": [
-                {
-                    "dataset": evaluation.dataset,
-                    "documents": evaluation.documents,
-                    "queries": evaluation.queries,
-                    "excluded": {"no_relevant": evaluation.no_relevant},
-                    "pipeline": evaluation.pipelines[0].as_json(),
-                }
-                for evaluation in self.evaluations
-            ],
-            "steps": [
-                {
-                    "step": worth.step,
-                    "slot": worth.slot,
-                    "verdict": worth.verdict(self.queries),
-                    "cost_ms": worth.cost_ms,
-                    "degraded_queries": worth.degraded_queries,
-                    "changed_answers": worth.changed_answers,
-                    "comparisons": [comparison_json(comparison) for comparison in worth.comparisons],
-                    "datasets": [share.as_json() for share in worth.by_dataset],
-                }
-                for worth in self.steps
-            ],
-            "needed": dict(self.needed),
-            "warnings": self._warnings(),
-        }
-
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """A table over all datasets, a table with one column per dataset, and notes on their limits."""
         sets = ", ".join(f"{evaluation.dataset} ({evaluation.queries:,} queries)" for evaluation in self.evaluations)
-        heading = f"{self.name} on {sets}: what each step adds to the pipeline without it"
         verdicts = {worth.step: worth.verdict(self.queries) for worth in self.steps}
         idle, absent = ([s for s, v in verdicts.items() if v == word] for word in ("not exercised", "did not run"))
         notes = [f"Not exercised (no metric of any query changes without them): {', '.join(idle)}."] if idle else []
@@ -119,13 +81,25 @@ class AblationReport:
         notes += [f"Answers that still change in scores or notes: {', '.join(acting)}."] if acting else []
         notes += [f"Did not run, so nothing is known about them: {', '.join(absent)}."] if absent else []
         notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
-        notes += [f"warning: {warning}" for warning in self._warnings()]
-        several = [self._each()] if len(self.evaluations) > 1 else []
-        return [heading, self._overall(), *several, "\n".join(notes)]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+        warnings = [f"{one.dataset}: {warning}" for one in self.evaluations for warning in one.all_warnings()]
+        data = {
+            "datasets": [
+                {
+                    **as_document(replace(one, pipelines=(), comparisons=(), warnings=())),
+                    "pipeline": as_document(one.pipelines[0]),
+                }
+                for one in self.evaluations
+            ],
+            "steps": [{**as_document(worth), "verdict": verdicts[worth.step]} for worth in self.steps],
+            "needed": dict(self.needed),
+            "warnings": warnings,
+        }
+        return Report(
+            f"{self.name} on {sets}: what each step adds to the pipeline without it",
+            tables=[self._overall(), *([self._each()] if len(self.evaluations) > 1 else [])],
+            notes=[*notes, *warnings_of(warnings)],
+            data=data,
+        )
 
     def _overall(self) -> Table:
         rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
@@ -135,7 +109,7 @@ class AblationReport:
                 figures = [f"{c.delta:+.4f}", f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}", f"{c.p_adjusted:.4f}"]
                 word = verdict if c.metric == _MAIN or verdict == "did not run" else _WORDS[c.verdict]
                 rows.append([worth.step, c.metric, *figures, word, f"{worth.cost_ms:.1f}"])
-        return Table(rows, markdown=True)
+        return Table(rows)
 
     def _each(self) -> Table:
         """nDCG@10 by dataset; * marks significant differences on that dataset."""
@@ -145,13 +119,10 @@ class AblationReport:
             rows.append([worth.step, *cells, _cell(worth.comparisons)])
         full = [evaluation.pipelines[0].metrics[_MAIN] for evaluation in self.evaluations]
         rows.append([self.name, *(f"{value:.4f} " for value in (*full, sum(full) / len(full)))])
-        return Table(rows, markdown=True)
+        return Table(rows)
 
     def _exercised(self) -> list[Worth]:
         return [worth for worth in self.steps if worth.comparisons]
-
-    def _warnings(self) -> list[str]:
-        return [f"{one.dataset}: {warning}" for one in self.evaluations for warning in one.all_warnings()]
 
 
 def _cell(comparisons: Sequence[Comparison]) -> str:

@@ -19,7 +19,7 @@ from speckit_memory.engine import components
 from speckit_memory.engine.answers.request import MAX_LIMIT
 from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
 from speckit_memory.evaluation.running.trials import OpenSet, open_sets, read_grounds, sample_queries
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.statistics.folds import Rows, folds
@@ -49,7 +49,7 @@ class Evidence:
 
 
 def collect(
-    sets: Sequence[OpenSet], rule: EvidenceRule, count: int, *, seed: int, now: float, progress: Report
+    sets: Sequence[OpenSet], rule: EvidenceRule, count: int, *, seed: int, now: float, progress: OnMeasured
 ) -> list[Evidence]:
     """Asks every dataset its own questions, and as many questions of the other datasets in the same folders.
 
@@ -136,7 +136,7 @@ def calibrate(
     folds: int = splits.FOLDS,
     seed: int = SEED,
     queries: int | None = None,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> CalibrationReport:

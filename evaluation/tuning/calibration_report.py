@@ -1,15 +1,16 @@
-"""The report of a calibration: threshold, false alarms and detection, as JSON, text and lines of a file."""
+"""The report of a calibration: threshold, false alarms and detection, also as lines of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
 from speckit_memory.pipeline.model.columns import Mask
 from speckit_memory.pipeline.ports import Column
 
@@ -33,10 +34,6 @@ class Rate:
         column = weights * warned
         return cls(float(np.mean(column)), mean_interval(column, most=float(weights.max())), len(warned))
 
-    def as_json(self) -> dict[str, Any]:
-        """The rate as plain data."""
-        return dict(round_figures(asdict(self)))
-
     def __str__(self) -> str:
         if self.share is None or self.ci95 is None:
             return "-"
@@ -55,10 +52,6 @@ class Detection:
     answerable: Rate
     foreign: Rate
     removed: Rate
-
-    def as_json(self) -> dict[str, Any]:
-        """The rates as plain data."""
-        return {"dataset": self.dataset, **{kind: getattr(self, kind).as_json() for kind in _KINDS}}
 
     def cells(self) -> list[str]:
         """A row of the table of rates."""
@@ -87,6 +80,13 @@ class CalibrationReport:
     held_out: tuple[Detection, ...]
     left_out: tuple[Detection, ...]
     warnings: tuple[str, ...] = ()
+    ENTRIES: ClassVar = {
+        "start": "threshold.start",
+        "threshold": "threshold.fitted",
+        "by_fold": "threshold.by_fold",
+        "overall": "held_out.overall",
+        "held_out": "held_out.datasets",
+    }
 
     @property
     def overrides(self) -> Mapping[str, str]:
@@ -97,34 +97,15 @@ class CalibrationReport:
             f"{self.step}.false_alarm_rate": repr(self.false_alarm_rate),
         }
 
-    def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "pipeline": self.pipeline,
-            "hash": self.hash,
-            "step": self.step,
-            "false_alarm_rate": self.false_alarm_rate,
-            "threshold": {"start": self.start, "fitted": self.threshold, "by_fold": list(self.by_fold)},
-            "seed": self.seed,
-            "before": self.before and self.before.as_json(),
-            "held_out": {
-                "overall": self.overall.as_json(),
-                "datasets": [detection.as_json() for detection in self.held_out],
-            },
-            "left_out": [detection.as_json() for detection in self.left_out],
-            "warnings": list(self.warnings),
-        }
-
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """The threshold and tables of the rates."""
-        heading = f"{self.pipeline}: {self.step} warns below a coverage of {self.threshold:g}, fitted to at most "
-        heading += f"{self.false_alarm_rate:.1%} false alarms"
-        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        return [heading, *self._tables(), warnings]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+        return Report(
+            f"{self.pipeline}: {self.step} warns below a coverage of {self.threshold:g}, fitted to at most "
+            f"{self.false_alarm_rate:.1%} false alarms",
+            tables=self._tables(),
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
 
     def heading(self) -> list[str]:
         """The comment lines on the threshold's origin, for the head of a pipeline file."""

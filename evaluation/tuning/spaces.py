@@ -9,7 +9,7 @@ well: it shows whether any vectors are meaningful.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,7 +28,9 @@ from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.run import evaluate_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
+from speckit_memory.evaluation.statistics.report import Report, Table
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader
@@ -75,31 +77,28 @@ class SpaceComparison:
         """Whether any verdict is against the new vectors."""
         return any(one.verdict == "worse" for one in (*self.comparisons, *self.alone))
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    def as_text(self) -> str:
-        """The comparison as plain text."""
-        lines = [f"{self.before} now, {self.after} compared with it:"]
+    def as_report(self) -> Report:
+        """A table of the metrics for each kind of queries, and how far answers to recorded queries change."""
+        tables, notes = [], []
         if self.made:
-            lines += _figures(self.means, self.comparisons)
-            lines.append(f"  over {self.made:,} queries made of the memories, each with a right answer")
+            title = f"over {self.made:,} queries made of the memories, each with a right answer"
+            tables.append(_figures(title, self.means, self.comparisons))
         else:
-            lines.append("  no query can be made of the memories: there are too few of them")
+            notes.append("no query can be made of the memories: there are too few of them")
         if self.judged:
-            lines += _figures(self.alone_means, self.alone)
-            lines.append(f"  by vectors alone, over {self.judged:,} judged questions about the product's documents")
+            title = f"by vectors alone, over {self.judged:,} judged questions about the product's documents"
+            tables.append(_figures(title, self.alone_means, self.alone))
         else:
-            lines.append("  the judged questions that ship were not asked: the model in use is not available")
+            notes.append("the judged questions that ship were not asked: the model in use is not available")
         if self.overlap_10 is None:
-            lines.append("  no recorded query could be asked again")
+            notes.append("no recorded query could be asked again")
         else:
-            lines.append(
-                f"  of {self.asked:,} queries asked before, {self.other_first:,} get another first result; "
+            notes.append(
+                f"of {self.asked:,} queries asked before, {self.other_first:,} get another first result; "
                 f"{self.overlap_10:.0%} of the first ten results stay"
             )
-        return "\n".join(lines)
+        title = f"{self.before} now, {self.after} compared with it"
+        return Report(title, tables=tables, notes=notes, data=as_document(self))
 
 
 def compare_spaces(memory: Memory, name: str, progress: OnProgress | None = None) -> SpaceComparison:
@@ -165,9 +164,13 @@ def _means(sides: Mapping[str, Values]) -> dict[str, tuple[float, float]]:
     return {metric: (float(column.mean()), float(compared[metric].mean())) for metric, column in now.items()}
 
 
-def _figures(means: Mapping[str, tuple[float, float]], comparisons: Sequence[Comparison]) -> list[str]:
-    verdicts = {c.metric: f", {c.verdict} ({c.ci95[0]:+.4f} to {c.ci95[1]:+.4f})" for c in comparisons}
-    return [f"  {metric} {old:.4f} -> {new:.4f}{verdicts.get(metric, '')}" for metric, (old, new) in means.items()]
+def _figures(title: str, means: Mapping[str, tuple[float, float]], comparisons: Sequence[Comparison]) -> Table:
+    compared = {c.metric: (f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}", c.verdict) for c in comparisons}
+    rows = [("metric", "now", "compared", "95 % interval", "verdict")]
+    rows += [
+        (metric, f"{old:.4f}", f"{new:.4f}", *compared.get(metric, ("", ""))) for metric, (old, new) in means.items()
+    ]
+    return Table(rows, title)
 
 
 def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, Values]:

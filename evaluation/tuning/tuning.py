@@ -18,7 +18,7 @@ import numpy as np
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, Report
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
 from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
 from speckit_memory.evaluation.running.workers import asking
@@ -44,7 +44,7 @@ def tune(
     seed: int = SEED,
     queries: int | None = None,
     jobs: int = 1,
-    progress: Report | None = None,
+    progress: OnMeasured | None = None,
     environ: Mapping[str, str] | None = None,
     now: float | None = None,
 ) -> TuneReport:
@@ -134,7 +134,7 @@ def _search(
     seed: int,
     place: int,
     searches: int,
-    report: Report,
+    report: OnMeasured,
 ) -> TuningResult:
     """Runs one of several searches; reports its progress as a share of all."""
     done = place * trials

@@ -1,15 +1,16 @@
-"""The report of a tuning: values, comparison with the start, and verdict, as JSON, text and lines of a file."""
+"""The report of a tuning: values, comparison with the start, and verdict, also as lines of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from speckit_memory.evaluation.running.report import comparison_json, sentence
+from speckit_memory.evaluation.running.report import sentence
 from speckit_memory.evaluation.running.tunable import Parameter
 from speckit_memory.evaluation.statistics.comparison import Comparison
-from speckit_memory.evaluation.statistics.tables import Block, Table, plain_text, round_figures
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
 from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
 
 
@@ -24,22 +25,27 @@ class TunedParameter:
     value: float
     by_fold: tuple[float, ...]
     idle: bool
+    ENTRIES: ClassVar = {"parameter": "", "value": "tuned", "name": "name", "range": "range", "start": "start"}
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter.name
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest value searched."""
+        return self.parameter.low, self.parameter.high
+
+    @property
+    def start(self) -> float:
+        """The value before the search."""
+        return self.parameter.start
 
     @property
     def moved(self) -> bool:
         """Whether a new value was found."""
         return self.value != self.parameter.start
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `parameters`."""
-        return {
-            "name": self.parameter.name,
-            "range": [self.parameter.low, self.parameter.high],
-            "start": self.parameter.start,
-            "tuned": self.value,
-            "by_fold": list(self.by_fold),
-            "idle": self.idle,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +66,6 @@ class SetFigures:
     def main(self) -> Comparison:
         """The comparison on the objective."""
         return next(comparison for comparison in self.comparisons if comparison.metric == OBJECTIVE)
-
-    def as_json(self) -> dict[str, Any]:
-        """The figures as plain data."""
-        return {
-            "dataset": self.dataset,
-            "queries": self.queries,
-            "start": round_figures(self.start),
-            "tuned": round_figures(self.tuned),
-            "comparisons": [comparison_json(comparison) for comparison in self.comparisons],
-        }
 
     def cells(self) -> list[str]:
         """A row of the table of figures."""
@@ -100,6 +96,19 @@ class TuneReport:
     left_out: tuple[SetFigures, ...]
     overrides: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    ENTRIES: ClassVar = {
+        "settings": "settings_measured",
+        "overall": "held_out.overall",
+        "held_out": "held_out.datasets",
+        "overrides": "",
+        "accepted": "accepted",
+        "verdict": "verdict",
+    }
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the setting may be used."""
+        return not self.refusal
 
     @property
     def refusal(self) -> str:
@@ -130,36 +139,16 @@ class TuneReport:
         """The overrides to write: those of the tuned setting, or none when the start is kept."""
         return {} if self.refusal else self.overrides
 
-    def as_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "pipeline": self.pipeline,
-            "hash": self.hash,
-            "seed": self.seed,
-            "folds": self.folds,
-            "trials": self.trials,
-            "settings_measured": self.settings,
-            "parameters": [tuned.as_json() for tuned in self.parameters],
-            "held_out": {
-                "overall": self.overall.as_json(),
-                "datasets": [figures.as_json() for figures in self.held_out],
-            },
-            "left_out": [figures.as_json() for figures in self.left_out],
-            "accepted": not self.refusal,
-            "verdict": self.verdict,
-            "warnings": list(self.warnings),
-        }
-
-    def blocks(self) -> list[Block]:
+    def as_report(self) -> Report:
         """Tables of the parameters and of the figures, and the verdict."""
-        heading = f"{self.pipeline}: {len(self.parameters)} parameters, {self.settings:,} settings measured on "
-        heading += f"{len(self.held_out)} {'dataset' if len(self.held_out) == 1 else 'datasets'}"
-        warnings = "\n".join(f"warning: {warning}" for warning in self.warnings)
-        return [heading, self._parameters(), *self._figures(), self.verdict, warnings]
-
-    def as_text(self) -> str:
-        """The report as plain text for a file or a pipe."""
-        return plain_text(self.blocks())
+        datasets = f"{len(self.held_out)} {'dataset' if len(self.held_out) == 1 else 'datasets'}"
+        return Report(
+            f"{self.pipeline}: {len(self.parameters)} parameters, {self.settings:,} settings measured on {datasets}",
+            verdict=self.verdict,
+            tables=[self._parameters(), *self._figures()],
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
 
     def heading(self) -> list[str]:
         """The comment lines on the setting's origin, for the head of a pipeline file."""

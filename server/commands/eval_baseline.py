@@ -9,9 +9,8 @@ import click
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("baseline")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @no_keep_option
-@shared_options("db", "pipeline", "set", "json")
+@shared_options("db", "pipeline", "set", "json", "verbose")
 @source_options(several=False)
 def command(common: Common, sources: tuple[GroundSource, ...], queries: int | None, no_keep: bool) -> None:
     """Compare a pipeline with BM25 alone, and say how much more effort is due.
@@ -46,7 +45,4 @@ def command(common: Common, sources: tuple[GroundSource, ...], queries: int | No
             overrides=common.overrides,
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
-    if common.as_json:
-        print_json(found.as_json())
-    else:
-        show_report(found)
+    show_report(found.as_report(), common)

@@ -12,9 +12,8 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_reports
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.compare_report import CompareReport
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     help="With --own: use the N-th 400 of the queries that can be made, so that a second comparison has new queries.",
 )
 @no_keep_option
-@shared_options("db", "set", "json")
+@shared_options("db", "set", "json", "verbose")
 @source_options(several=True, or_else="qrels")
 def command(
     common: Common,
@@ -90,6 +89,7 @@ def command(
     """
     from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
     from speckit_memory.evaluation.comparing.overall import overall
+    from speckit_memory.evaluation.statistics.document import as_document
 
     _check(sources, (*pipelines, *flags), run_files, qrels, qrels_out)
     if window > 1:
@@ -114,15 +114,11 @@ def command(
                 )
             )
     together = overall(reports) if len(reports) > 1 else []
-    if common.as_json:
-        told = {"overall": [one.as_json() for one in together]} if together else {}
-        documents = [report.as_json() | told for report in reports]
-        print_json(documents if len(documents) > 1 else documents[0])
-        return
-    for report in reports:
-        show_report(report)
-    for one in together:
-        click.echo("\n" + wrap_text(one.sentence))
+    told = {"overall": as_document(together)} if together else {}
+    shown = [report.as_report() for report in reports]
+    if together:
+        shown[-1] = replace(shown[-1], notes=[*shown[-1].notes, *(one.sentence for one in together)])
+    show_reports([replace(one, data={**one.data, **told}) for one in shown], common)
 
 
 def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSource, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json, wrap_text
+from speckit_memory.server.console.output import wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.acceptance import GoodEnough
@@ -50,7 +51,7 @@ _TITLE = "### Retrieval gate"
 @click.option("--markdown", type=NamedPath(), metavar="FILE", help="Write a short summary for a pull request.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @no_keep_option
-@shared_options("db", "pipeline", "set", "json")
+@shared_options("db", "pipeline", "set", "json", "verbose")
 @source_options(several=False)
 def command(
     common: Common,
@@ -85,6 +86,8 @@ def command(
     """
     from speckit_memory.evaluation.comparing.acceptance import good_enough as judged
     from speckit_memory.evaluation.comparing.gate import gate
+    from speckit_memory.evaluation.statistics.document import as_document
+    from speckit_memory.server.reports.markdown import markdown as markdown_of
 
     if good_enough == (against is not None) or (good_enough and max_loss):
         message = "give either --against, or --good-enough, which excludes --against and --max-loss"
@@ -112,14 +115,11 @@ def command(
                 overrides=common.overrides,
                 progress=told,
             )
-    _summaries(found.as_markdown(), markdown)
+    report = found.as_report()
+    _summaries(markdown_of(report), markdown)
     flags = _flags(common)
-    if common.as_json:
-        print_json({**found.as_json(), "flags": [one.as_json() for one in flags]})
-    else:
-        show_report(found)
-        for one in flags:
-            click.echo(wrap_text(f"flag {one.sentence}"))
+    notes = [*report.notes, *(f"flag {one.sentence}" for one in flags)]
+    show_report(replace(report, notes=notes, data={**report.data, "flags": as_document(flags)}), common)
     return found.status
 
 

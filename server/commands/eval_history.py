@@ -8,15 +8,14 @@ import click
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import print_json
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_report
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
 
 @click.command("history")
 @click.option("--metric", default="nDCG@10", show_default=True, help="The metric to show.")
 @click.option("--since", metavar="WHEN", help="Only evaluations since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
-@shared_options("db", "json")
+@shared_options("db", "json", "verbose")
 def command(common: Common, metric: str, since: str | None) -> None:
     """Show a metric of every kept comparison, gate and replay over time.
 
@@ -31,7 +30,4 @@ def command(common: Common, metric: str, since: str | None) -> None:
         return History(metric, database.measured(metric, moment), database.metrics())
 
     history = read_if_there(settings(common.db).db, read) or History(metric, (), ())
-    if common.as_json:
-        print_json(history.as_json())
-    else:
-        show_report(history)
+    show_report(history.as_report(), common)

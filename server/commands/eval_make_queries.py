@@ -9,8 +9,8 @@ import click
 
 from speckit_memory.evaluation.made_queries import KIND_NAMES
 from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, shared_options
-from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.made_queries.run import Scope
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seeds all that is random.")
 @click.option("--force", is_flag=True, help="Overwrite the dataset in the folder.")
-@shared_options("json")
+@shared_options("json", "verbose")
 def command(
     common: Common,
     dataset: Path,
@@ -84,7 +84,4 @@ def command(
             force=force,
             progress=lambda kind, done, total: bar.update(done, total, kind),
         )
-    if common.as_json:
-        print_json(report.as_json())
-    else:
-        click.echo(report.as_text())
+    show_report(report.as_report(), common)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,8 +14,8 @@ from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, no_keep_option, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.reports.terminal import show_report
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
 
@@ -42,7 +43,7 @@ from speckit_memory.server.shadows.time_spec import since as moment_of
 )
 @click.option("--since", metavar="WHEN", help="Only queries since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @no_keep_option
-@shared_options("db", "set", "json")
+@shared_options("db", "set", "json", "verbose")
 def command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
     """Ask recorded queries again through another pipeline and compare the answers.
 
@@ -83,18 +84,16 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
             keep=not no_keep,
             progress=lambda done, total: bar.update(done, total, "search"),
         )
-    if common.as_json:
-        print_json(result.as_json())
-        return
     from speckit_memory.server.shadows.report import of_one
-    from speckit_memory.server.shadows.text import show
 
-    show(of_one(config.db, result.judged, made=time.time()))
-    if result.without_text:
-        click.echo("\n" + wrap_text(f"{plural(result.without_text, 'query')} without texts left out", dim=True))
-    if result.served_by_others:
-        told = (
-            f"{plural(result.served_by_others, 'query')} were originally answered by a pipeline other than the control"
-        )
-        click.echo(wrap_text(told, dim=True))
-    click.echo(wrap_text(result.keeping, dim=True))
+    notes = [
+        *([f"{plural(result.without_text, 'query')} without texts left out"] if result.without_text else []),
+        *(
+            [f"{plural(result.served_by_others, 'query')} originally answered by a pipeline other than the control"]
+            if result.served_by_others
+            else []
+        ),
+        result.keeping,
+    ]
+    report = of_one(config.db, result.judged, made=time.time()).as_report()
+    show_report(replace(report, notes=[*report.notes, *notes], data=result.as_json()), common)

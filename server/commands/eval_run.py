@@ -10,12 +10,14 @@ import click
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_reports
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
+    from speckit_memory.evaluation.statistics.report import Report
 
 
 @click.command("run")
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared_options("db", "set", "json")
+@shared_options("db", "set", "json", "verbose")
 @source_options(several=True)
 def command(
     common: Common,
@@ -54,22 +56,17 @@ def command(
         raise click.UsageError("--run-file takes one dataset", click.get_current_context())
     from speckit_memory.evaluation.running.run import run
 
-    reports = []
-    for source in sources:
-        with ProgressReporter(source.name) as bar:
-            report = run(
-                source,
-                pipelines,
-                run_file=run_file,
-                queries=queries,
-                overrides=common.overrides,
-                progress=lambda now: bar.update(now.done, now.total, now.phase),
-            )
-        reports.append(report)
-        if not common.as_json:
-            show_report(report)
-            if "*" in report.as_text():
-                click.echo(wrap_text("* the best in its column", "  ", ""))
-    if common.as_json:
-        documents = [report.as_json() for report in reports]
-        print_json(documents if len(documents) > 1 else documents[0])
+    def measured() -> Iterator[Report]:
+        for source in sources:
+            with ProgressReporter(source.name) as bar:
+                report = run(
+                    source,
+                    pipelines,
+                    run_file=run_file,
+                    queries=queries,
+                    overrides=common.overrides,
+                    progress=lambda now: bar.update(now.done, now.total, now.phase),
+                )
+            yield report.as_report()
+
+    show_reports(measured(), common)

@@ -8,14 +8,13 @@ import click
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.output import print_json
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_report
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
 
 @click.command("scorings")
 @click.option("--since", metavar="WHEN", help="Only answers since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
-@shared_options("db", "json")
+@shared_options("db", "json", "verbose")
 def command(common: Common, since: str | None) -> None:
     """Show how often each step changed scores and ranks of results, and by how much.
 
@@ -31,7 +30,4 @@ def command(common: Common, since: str | None) -> None:
         return step_effects(database.scorings(moment), database.pipelines())
 
     report = read_if_there(settings(common.db).db, read) or step_effects((), {})
-    if common.as_json:
-        print_json(report.as_json())
-    else:
-        show_report(report)
+    show_report(report.as_report(), common)

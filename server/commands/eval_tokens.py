@@ -11,18 +11,20 @@ from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnsw
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
 from speckit_memory.server.replies.envelope import TEXT_FIELD, fit_to_budget
+from speckit_memory.server.reports.terminal import show_reports
 from speckit_memory.server.tools import search
 from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.datasets.dataset import DatasetQuery
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
+    from speckit_memory.evaluation.statistics.report import Report
 
 
 TOOL = "memory_search"
@@ -98,7 +100,7 @@ BUDGETS = (500, 1000, 2000)
 )
 @click.option("--no-peers", is_flag=True, help="Leave out the two simpler memories.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared_options("db", "set", "json")
+@shared_options("db", "set", "json", "verbose")
 @source_options(several=True, or_else_bundled=True)
 def command(
     common: Common,
@@ -128,22 +130,20 @@ def command(
     from speckit_memory.server.replies.answer_form import AnswerForm
 
     chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
-    reports = []
-    for source in sources:
-        with ProgressReporter(source.name) as bar:
-            report = measure_tokens(
-                source,
-                pipelines,
-                ToolAnswers(chosen),
-                budgets=budgets or BUDGETS,
-                peers=not no_peers,
-                queries=queries,
-                overrides=common.overrides,
-                progress=lambda now: bar.update(now.done, now.total, now.phase),
-            )
-        reports.append(report)
-        if not common.as_json:
-            show_report(report)
-    if common.as_json:
-        documents = [report.as_json() for report in reports]
-        print_json(documents if len(documents) > 1 else documents[0])
+
+    def measured() -> Iterator[Report]:
+        for source in sources:
+            with ProgressReporter(source.name) as bar:
+                report = measure_tokens(
+                    source,
+                    pipelines,
+                    ToolAnswers(chosen),
+                    budgets=budgets or BUDGETS,
+                    peers=not no_peers,
+                    queries=queries,
+                    overrides=common.overrides,
+                    progress=lambda now: bar.update(now.done, now.total, now.phase),
+                )
+            yield report.as_report()
+
+    show_reports(measured(), common)

@@ -11,6 +11,7 @@ from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--rollback", is_flag=True, help="Go back to the model that was in use before the last change.")
 @click.option("--compare-only", is_flag=True, help="Build the vectors and compare them; keep those in use.")
 @click.option("--no-compare", is_flag=True, help="Change without a comparison.")
-@shared_options("db", "json")
+@shared_options("db", "json", "verbose")
 def command(common: Common, name: str | None, rollback: bool, compare_only: bool, no_compare: bool) -> int:
     """Build the vectors of the embedding model NAME and use them unless they are worse.
 
@@ -83,9 +84,10 @@ def _to(memory: Memory, name: str, compare_only: bool, no_compare: bool, common:
     worse = False
     if not no_compare and memory.models.list().serving not in ("", built.stamp.model_id):
         compared = _compared(memory, name)
-        found["compared"], worse = compared.as_json(), compared.worse
+        report, worse = compared.as_report(), compared.worse
+        found["compared"] = report.data
         if not common.as_json:
-            click.echo(compared.as_text())
+            show_report(report, common)
     if worse and not compare_only:
         found["refused"] = (
             f"nothing was changed, because the vectors of {name} are worse than those in use; "

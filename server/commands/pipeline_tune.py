@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,9 @@ import click
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.output import print_json, printable
 from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.console.reports import show_report
+from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that share the work."
 )
-@shared_options("db", "json")
+@shared_options("db", "json", "verbose")
 @source_options(several=True)
 def command(
     common: Common,
@@ -99,8 +99,5 @@ def command(
             progress=lambda now: bar.update(now.done, now.total, now.phase),
         )
     write_pipeline(out, document, report.used, report.heading(), report.remarks())
-    if common.as_json:
-        print_json({**report.as_json(), "file": str(out)})
-    else:
-        show_report(report)
-        click.echo(printable(f"\nwritten: {out}"))
+    found = report.as_report()
+    show_report(replace(found, notes=[*found.notes, f"written: {out}"], data={**found.data, "file": str(out)}), common)

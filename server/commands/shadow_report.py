@@ -15,14 +15,15 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.missing_store import no_store
-from speckit_memory.server.console.output import print_json, wrap_text
+from speckit_memory.server.console.output import wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.shadows.time_spec import since as moment_of
 
 if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
 
-PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
+MARK = "speckit-memory shadow report"
+PAGE_MARK = f'<meta name="generator" content="{MARK}">'
 """Marks a page as ours, so that it may be overwritten."""
 
 
@@ -32,7 +33,7 @@ PAGE_MARK = '<meta name="generator" content="speckit-memory shadow report">'
     "--since", metavar="WHEN", help="Only queries since then: 90s, 30m, 24h, 7d, 2w, 2026-01-31 or 2026-01-31T09:00."
 )
 @click.option("--experiment", default="", metavar="ID", help="Only this comparison, by its id in reports.")
-@shared_options("db", "json")
+@shared_options("db", "json", "verbose")
 def command(common: Common, page: Path | None, since: str | None, experiment: str) -> None:
     """Show the results of shadow pipelines: verdict, agreement, cost, next steps.
 
@@ -52,9 +53,9 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
         check_target(page, lambda beginning: PAGE_MARK in beginning, "the page")
     if not store_is_there(config.db):
         raise no_store(config, ("run `speckit-memory index PATH` first, in the project's folder",))
+    from speckit_memory.server.reports.terminal import show_report
     from speckit_memory.server.shadows.empty_report import why_nothing
     from speckit_memory.server.shadows.report import read
-    from speckit_memory.server.shadows.text import show
 
     replay(common, config)
     gc.disable()  # hundreds of thousands of records are created and live until the end
@@ -66,13 +67,11 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
         gc.enable()
     if page is not None:
         write_page(page, report)
-    if common.as_json:
-        print_json(report.as_json())
-    elif page is not None:
+    if common.as_json or page is None:
+        show_report(report.as_report(), common)
+    else:
         click.echo(wrap_text(report.sentence()))
         click.echo(wrap_text(f"written as a page: {page}"))
-    else:
-        show(report)
 
 
 def replay(common: Common, config: Settings) -> None:
@@ -91,9 +90,12 @@ def replay(common: Common, config: Settings) -> None:
 
 def write_page(file: Path, report: ShadowReport) -> None:
     """Writes the page completely or not at all. Raises SpeckitError (E014)."""
-    from speckit_memory.server.page.shadow_page import page
+    from speckit_memory.server.console.wording import moment
+    from speckit_memory.server.reports.html import page
 
-    text = page(report)
+    since = f", of queries since {moment(report.since)}" if report.since is not None else ""
+    made = f"Shadow report of speckit-memory, made {moment(report.made)}{since}."
+    text = page(report.as_report(), mark=MARK, made=made)
     try:
         with written(file) as stream:
             stream.write(text)

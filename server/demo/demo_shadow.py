@@ -35,7 +35,8 @@ class LiveShadow:
 
     def as_json(self) -> dict[str, Any]:
         """The entry `shadow` of `demo --json`."""
-        return {"variant": VARIANT, "queries": self.asked, "sentence": self.report.sentence(), **self.report.as_json()}
+        sentence = self.report.sentence()
+        return {"variant": VARIANT, "queries": self.asked, "sentence": sentence, **self.report.as_report().data}
 
 
 def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:

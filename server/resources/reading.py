@@ -92,4 +92,5 @@ def _shadow_report(workspace: Workspace) -> str:
     report = read_report(
         config.db, since=None, experiment="", now=time.time(), nothing=lambda: why_nothing(config, None)
     )
-    return json.dumps(sendable({"sentence": report.sentence(), **report.as_json()}), ensure_ascii=False, indent=2)
+    document = {"sentence": report.sentence(), **report.as_report().data}
+    return json.dumps(sendable(document), ensure_ascii=False, indent=2)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from speckit_memory.config.flags.flag import Flag
 from speckit_memory.config.flags.flags import flags_for
@@ -19,13 +18,17 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judge_experiments
 from speckit_memory.evaluation.experiments.flag_evidence import missing
+from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import CODE, Report, Table
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import PlacementChange, RecordedPair
+from speckit_memory.memory.store.evaluation.records import PlacementChange
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, check_pipeline
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import variants_of
+from speckit_memory.server.console.wording import moment
+from speckit_memory.server.shadows.comparison_text import READING, about, differing, facts, figures, plots, remarks
 from speckit_memory.server.shadows.headline import headline
 from speckit_memory.server.shadows.next_steps import NextStep, next_steps
 from speckit_memory.server.shadows.time_spec import iso
@@ -68,18 +71,8 @@ def current_pipelines(store: Path) -> CurrentPipelines:
 
 
 _WORST_FIRST = ("worse", "undecided", "same", "better")
-SHOWN_ROWS = 10
-"""Rows of an answer shown."""
 DARK = "in a dark run"
 """Used instead of a verdict: a dark run records no results and cannot have one."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryLabel:
-    """The key and title of a memory."""
-
-    key: str
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +87,18 @@ class ShadowComparison:
     variant: str
     next_steps: Sequence[NextStep]
     retreats: Sequence[PlacementChange]
-    difference: Sequence[str] | None = None
+    difference: list[str] | None = None
 
     @property
     def headline(self) -> str:
         """The verdict in a few words."""
         return headline(self.judged.report, self.control, self.variant)
 
-    def as_json(self) -> dict[str, Any]:
-        """The entry of `comparisons`."""
-        return {
-            **self.judged.report.as_json(),
+    def as_report(self, names: Mapping[int, str]) -> Report:
+        """The verdict, figures, queries that differ and next steps; `names` are the keys of memories."""
+        found = self.judged.report
+        data = {
+            **as_document(found),
             "headline": self.headline,
             "difference": self.difference,
             "retreats": [
@@ -112,31 +106,57 @@ class ShadowComparison:
             ],
             "next": [{"do": step.purpose, "commands": list(step.commands)} for step in self.next_steps],
         }
+        steps = ["\n".join([f"{one.purpose}:", *(CODE + each for each in one.commands)]) for one in self.next_steps]
+        return Report(
+            f"{self.variant} compared with {self.control}",
+            outcome=found.verdict,
+            verdict=f"{self.headline}.\n{found.sentence}",
+            about=about(found, self.difference),
+            facts=list(facts(found)) if found.compared else (),
+            tables=[*figures(found), *differing(found, self.control, self.variant, names)],
+            figures=list(plots(self.judged, self.control, self.variant)),
+            notes=[
+                *remarks(found, self.control),
+                *(f"warning: {moment(one.at)}: moved to {one.placement}, {one.reason}" for one in self.retreats),
+                *steps,
+            ],
+            data=data,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowReport:
     """All comparisons since a time.
 
-    `since` is in epoch seconds, None for the beginning. `memories` has the names of memories in the answers shown,
+    `since` is in epoch seconds, None for the beginning. `memories` has the keys of memories in the answers shown,
     without deleted ones. `nothing` is the reason why there is no comparison, "" if there is one.
     """
 
     since: float | None
     made: float
     comparisons: Sequence[ShadowComparison]
-    memories: Mapping[int, MemoryLabel]
+    memories: Mapping[int, str]
     nothing: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """The document of `shadow report --json`."""
+    def as_report(self) -> Report:
+        """The comparison, or the verdicts on all of them and a part for each."""
         first = min((one.judged.report.first for one in self.comparisons), default=None)
-        moment = first if self.since is None else self.since
-        return {
-            "since": None if moment is None else iso(moment),
-            "comparisons": [one.as_json() for one in self.comparisons],
+        begin = first if self.since is None else self.since
+        parts = [one.as_report(self.memories) for one in self.comparisons]
+        data = {
+            "since": None if begin is None else iso(begin),
+            "comparisons": [part.data for part in parts],
             **({"nothing": self.nothing} if self.nothing else {}),
         }
+        reading = Table(READING, "How to read these figures", detail=True)
+        if len(parts) == 1:
+            return replace(parts[0], tables=[*parts[0].tables, reading], data=data)
+        notes = (
+            [self.nothing] if self.nothing else ["`--experiment ID` shows the details of one, `--html FILE` of all."]
+        )
+        about = f"queries since {data['since']}" if parts else ""
+        tables = [reading] if parts else []
+        return Report(self.sentence(), about=about, notes=notes, tables=tables, parts=parts, data=data)
 
     def sentence(self) -> str:
         """The first line of every report: the verdict, or the verdicts counted over several variants."""
@@ -190,24 +210,19 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
         explained = f"The last query that two pipelines answered was at {last}: omit --since, or give an earlier time."
         return ShadowReport(since, now, (), {}, explained)
     memories = _memories(store, _shown_ids(found))
-    keys = {memory: named.key for memory, named in memories.items()}
     flags = _flags(store, {one.report.flag for one in found} - {""})
     found.sort(key=_harm)
-    comparisons = [_compared(one, keys, retreats, flags.get(one.report.flag), current()) for one in found]
+    comparisons = [_compared(one, memories, retreats, flags.get(one.report.flag), current()) for one in found]
     return ShadowReport(since, now, comparisons, memories, "" if comparisons else nothing())
 
 
 def of_one(store: Path, one: JudgedExperiment, *, made: float) -> ShadowReport:
     """The report on one offline comparison, with the names of memories in this store."""
     memories = _memories(store, _shown_ids([one]))
-    report = replace(one.report, keys={memory: named.key for memory, named in memories.items()})
+    report = replace(one.report, keys=memories)
     control, variant = names(report.control, report.variant, report.flag)
-    return ShadowReport(None, made, [ShadowComparison(replace(one, report=report), control, variant, (), ())], memories)
-
-
-def question(pair: RecordedPair) -> str:
-    """The text of the query if it was kept, else ""."""
-    return str((pair.query.question or {}).get("text", ""))
+    compared = ShadowComparison(replace(one, report=report), control, variant, (), (), [])
+    return ShadowReport(None, made, [compared], memories)
 
 
 def unknown(experiment: str, known: Iterable[str]) -> SpeckitError:
@@ -257,8 +272,8 @@ def _shown_ids(found: Sequence[JudgedExperiment]) -> set[int]:
     return {memory for pair in pairs for answer in (pair.control, pair.variant.answer) for memory in answer.memories}
 
 
-def _memories(store: Path, wanted: Iterable[int]) -> dict[int, MemoryLabel]:
-    """The names of the memories that still exist."""
+def _memories(store: Path, wanted: Iterable[int]) -> dict[int, str]:
+    """The keys of the memories that still exist."""
     found = {}
     with closing(Database.open(store, create=False)) as database:
         reader = database.reader()
@@ -270,5 +285,5 @@ def _memories(store: Path, wanted: Iterable[int]) -> dict[int, MemoryLabel]:
                 if error.code != "E080":
                     raise
                 continue
-            found[memory] = MemoryLabel(record.key, record.title)
+            found[memory] = record.key
     return found

@@ -20,6 +20,7 @@ from speckit_memory.engine.shadowing import interleaved
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiments import judge_experiments
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import DroppedQueries
 from speckit_memory.pipeline.comparing.shadow import ShadowRequest
@@ -237,7 +238,7 @@ def test_who_is_chosen_from_mixed_answers_wins_the_duel(root: Path) -> None:
     assert chosen > 3
     assert duels is not None
     assert (duels.queries, duels.used, duels.variant_wins, duels.control_wins) == (6, chosen, chosen, 0)
-    assert found.report.as_json()["interleaving"]["queries"] == 6
+    assert as_document(found.report)["interleaving"]["queries"] == 6
 
 
 def test_what_was_answered_by_both_is_replayed_for_others_unmixed(root: Path) -> None:

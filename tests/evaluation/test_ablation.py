@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from files import write_file
 from judged_sets import titles
+from rendered import said
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.tuning.ablation import ablate
@@ -111,30 +112,29 @@ def test_over_several_datasets_each_counts_the_same(of_two_sets: AblationReport)
 
 
 def test_the_report_reads_as_json_and_as_a_table(of_two_sets: AblationReport) -> None:
-    document = json.loads(json.dumps(of_two_sets.as_json()))
+    document = json.loads(json.dumps(of_two_sets.as_report().data))
     sets = [(one["dataset"], one["pipeline"]["name"]) for one in document["datasets"]]
     assert sets == [("long", "words"), ("short", "words")]
     verdicts = [(step["step"], step["verdict"]) for step in document["steps"]]
     assert verdicts == [("names", "pays"), ("texts", "pays"), ("min_max", "not exercised")]
     assert document["steps"][2]["changed_answers"] == 90
     assert all([share["dataset"] for share in step["datasets"]] == ["long", "short"] for step in document["steps"])
-    blocks = [block.splitlines() for block in of_two_sets.as_text().split("\n\n")]
-    assert blocks[0] == [
-        "words on long (60 queries), short (30 queries): what each step adds to the pipeline without it"
-    ]
-    tables = [[[cell.strip() for cell in line.strip("|").split("|")] for line in block] for block in blocks[1:3]]
-    assert tables[0][0] == ["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]
-    assert [row[:2] for row in tables[0][2:]] == [[s, m] for s in ("names", "texts") for m in ("nDCG@10", "MRR@5")]
-    assert [row for row in tables[1] if not row[0].startswith("-")] == [
+    report = of_two_sets.as_report()
+    assert (
+        report.title == "words on long (60 queries), short (30 queries): what each step adds to the pipeline without it"
+    )
+    first, second = ([[cell.strip() for cell in row] for row in table.rows] for table in report.tables)
+    assert first[0] == ["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]
+    assert [row[:2] for row in first[1:]] == [[s, m] for s in ("names", "texts") for m in ("nDCG@10", "MRR@5")]
+    assert second == [
         ["nDCG@10, * significant", "long", "short", "mean"],
         ["names", "+1.0000*", "-0.3691*", "+0.3155*"],
         ["texts", "0", "+0.6309*", "+0.3155*"],
         ["words", "1.0000", "0.6309", "0.8155"],
     ]
-    assert [len({len(line) for line in block}) for block in blocks[1:3]] == [1, 1]
-    assert blocks[3][0] == "Not exercised (no metric of any query changes without them): min_max."
-    assert blocks[3][1] == "Answers that still change in scores or notes: min_max (90)."
-    assert blocks[3][2].startswith("fuse is needed: ")
+    assert report.notes[0] == "Not exercised (no metric of any query changes without them): min_max."
+    assert report.notes[1] == "Answers that still change in scores or notes: min_max (90)."
+    assert report.notes[2].startswith("fuse is needed: ")
 
 
 def test_a_broken_pipeline_is_refused_with_its_problems(write_dataset: Write, pipeline: str) -> None:
@@ -160,7 +160,7 @@ def test_a_step_that_never_ran_is_not_said_to_have_no_effect(write_dataset: Writ
     assert [worth.degraded_queries for worth in report.steps] == [0, 0]
     absent = replace(report, steps=(words, replace(vectors, degraded_queries=3)))
     assert [worth.verdict(3) for worth in absent.steps] == ["undecided", "did not run"]
-    assert "Did not run, so nothing is known about them: vector." in absent.as_text().splitlines()
+    assert "Did not run, so nothing is known about them: vector." in said(absent).splitlines()
 
 
 def test_the_reason_why_a_channel_is_needed_names_the_step_that_needs_it(write_dataset: Write, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.interleaving import Team
 from speckit_memory.evaluation.statistics.distinct_queries import lot
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     ExperimentRecord,
@@ -95,7 +96,9 @@ def test_intervals_of_agreement_hold_at_every_look() -> None:
 def test_the_json_of_an_experiment_has_what_scripts_rely_on() -> None:
     pairs = [pair(number, [1, 2, 3], [3, 2, 1]) for number in range(4)]
     failed = pair(9, [1], [], failure="KeyError in rsf")
-    document = judge_experiment([*pairs, failed], experiment=experiment(queue=3, state=1), keys={1: "a.md"}).as_json()
+    document = as_document(
+        judge_experiment([*pairs, failed], experiment=experiment(queue=3, state=1), keys={1: "a.md"})
+    )
     assert json.loads(json.dumps(document)) == document
     expected = {
         "id": experiment().id,
@@ -109,8 +112,8 @@ def test_the_json_of_an_experiment_has_what_scripts_rely_on() -> None:
         "overlap@10": 1.0,
         "kendall_tau_b": -1.0,
         "rbo": pytest.approx(0.855),
-        "overhead_ms": {"p50": 2.0, "p95": 2.0},
-        "served_overhead_ms": {"p50": 0.2, "p95": 0.2},
+        "overhead_ms": {"p50": 2.0, "p95": 2.0, "n": 4},
+        "served_overhead_ms": {"p50": 0.2, "p95": 0.2, "n": 5},
         "verdict": "undecided",
     }
     assert {name: document[name] for name in expected} == expected
@@ -210,7 +213,7 @@ def test_the_sentence_is_true_in_every_case(case: str) -> None:
             f"and judging the 48 that wait and about {more} more queries would show a difference of this size, or none"
         )
         assert told in report.sentence
-    json.dumps(report.as_json())
+    json.dumps(as_document(report))
 
 
 def test_what_a_variant_failed_on_stands_in_the_sentence() -> None:
@@ -351,7 +354,7 @@ def test_interleaved_answers_are_judged_by_their_duels() -> None:
     assert report.sentence.startswith(
         "rsf is better than default: it won 40 of 40 interleaved queries and lost 0 (lead +1"
     )
-    assert report.as_json()["interleaving"]["variant_wins"] == 40
+    assert as_document(report)["interleaving"]["variant_wins"] == 40
 
 
 def planted(number: int) -> RecordedPair:

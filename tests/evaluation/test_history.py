@@ -29,8 +29,8 @@ def test_the_command_lists_what_a_comparison_kept_with_its_id(workspace: Path) -
     assert {one["pipeline"]["name"]: one["value"] for one in latest} == figures
     assert "MRR@5" in ran.json["metrics"]
     lines = call(workspace, ["eval", "history"]).out.splitlines()
-    assert len(lines) == 4
-    assert lines[1].split()[:3] == ["1970-01-02", "00:00", "a" * 12]
+    assert len(lines) == 7
+    assert lines[3].split()[:3] == ["1970-01-02", "00:00", "a" * 12]
 
 
 def test_what_nobody_measured_is_said_with_what_was(workspace: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rendered import said
 
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.measuring.measure import Answer
@@ -17,6 +18,7 @@ from speckit_memory.evaluation.running.report import (
     figures,
 )
 from speckit_memory.evaluation.statistics.comparison import Comparison
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
 
 
@@ -73,7 +75,7 @@ def test_figures_sum_up_the_answers_of_a_pipeline() -> None:
 
 
 def test_the_json_has_the_shape_of_the_outer_contract() -> None:
-    document = json.loads(json.dumps(REPORT.as_json()))
+    document = json.loads(json.dumps(as_document(REPORT)))
     assert document | {"pipelines": document["pipelines"][:1], "comparisons": document["comparisons"][:1]} == {
         "dataset": "scifact",
         "documents": 5183,
@@ -86,7 +88,12 @@ def test_the_json_has_the_shape_of_the_outer_contract() -> None:
                 "hash": "f00d",
                 "index_s": 21.0,
                 "metrics": {"nDCG@10": 0.67, "MRR@5": 0.5, "Recall@20": 0.812346, "Hit@1": 0.4},
-                "latency_ms": {"p50": 2.1, "p95": 7.9, "by_complexity": {"simple": {"p50": 2.0, "p95": 3.9, "n": 3}}},
+                "latency_ms": {
+                    "p50": 2.1,
+                    "p95": 7.9,
+                    "n": 3,
+                    "by_complexity": {"simple": {"p50": 2.0, "p95": 3.9, "n": 3}},
+                },
                 "degraded_queries": 0,
                 "degraded_parts": [],
             }
@@ -110,13 +117,9 @@ def test_the_json_has_the_shape_of_the_outer_contract() -> None:
 
 
 def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None:
-    assert REPORT.as_text() == (
-        "scifact: 5,183 documents, 300 queries (9 more have no relevant document and are left out), indexed in 21.0 s "
-        "with static-256\n"
-        "\n"
-        "pipeline  nDCG@10    MRR@5   Recall@20    Hit@1   p50 ms   p95 ms   degraded  intent\n"
-        "bm25       0.6700   0.5000*     0.8123*  0.4000*     2.1*     7.9*         0       -\n"
-        "default    0.7000*  0.5000*     0.8123*  0.4000*     4.1      7.9*         0       -\n"
+    assert said(REPORT) == (
+        "scifact: 5,183 documents, 300 queries (9 more have no relevant document and are left out)\n"
+        "indexed in 21.0 s with static-256\n"
         "\n"
         "default is better than bm25 on nDCG@10: +0.0300 "
         "(95 % interval +0.0100 to +0.0500, p 0.0040, adjusted 0.0120)\n"
@@ -125,14 +128,20 @@ def test_the_text_marks_the_best_values_and_says_the_verdicts_in_words() -> None
         "about 1,200 queries in all would show a difference of this size, or none above 0.005; 300 queries show "
         "differences from 0.025 up\n"
         "\n"
-        "warning: 1 of 5,183 documents could not be indexed"
+        "* the best in its column\n"
+        "pipeline  nDCG@10    MRR@5   Recall@20    Hit@1   p50 ms   p95 ms   degraded  intent\n"
+        "bm25       0.6700   0.5000*     0.8123*  0.4000*     2.1*     7.9*         0       -\n"
+        "default    0.7000*  0.5000*     0.8123*  0.4000*     4.1      7.9*         0       -\n"
+        "\n"
+        "warning: 1 of 5,183 documents could not be indexed\n"
+        "-v shows more"
     )
 
 
 def test_parts_that_did_not_work_are_named_beside_the_figures() -> None:
     lesser = replace(REPORT.pipelines[0], degraded_queries=2, degraded_parts=(DegradedPart("vector", 2, "no model"),))
     report = replace(REPORT, pipelines=(lesser,), comparisons=(), warnings=())
-    assert report.as_text().splitlines()[-1] == "warning: bm25 ran 2 of 300 queries without vector (no model)"
-    assert report.as_json()["pipelines"][0]["degraded_parts"] == [
+    assert said(report).splitlines()[-2] == "warning: bm25 ran 2 of 300 queries without vector (no model)"
+    assert as_document(report)["pipelines"][0]["degraded_parts"] == [
         {"part": "vector", "queries": 2, "reason": "no model"}
     ]

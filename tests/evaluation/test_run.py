@@ -9,6 +9,7 @@ import ir_measures
 import pytest
 from answered import refused
 from ir_measures import RR, R, Success, nDCG
+from rendered import said
 from tiny_encoder import UNKNOWN, write_encoder
 
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
@@ -19,6 +20,7 @@ from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.further_report import FurtherFigures
 from speckit_memory.evaluation.running.report import EvalReport, Latency
 from speckit_memory.evaluation.running.run import run
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import DEPTH
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.models.embedders import StaticEmbedder
@@ -50,7 +52,7 @@ def without_speed(further: FurtherFigures | None) -> FurtherFigures | None:
 @pytest.mark.requirement("E2")
 def test_an_evaluation_scores_the_judged_queries_and_counts_the_rest(write_dataset: Write) -> None:
     report = run(write_dataset(), ["bm25"], environ=ENVIRON, now=NOW)
-    document = report.as_json()
+    document = as_document(report)
     (pipeline,) = document.pop("pipelines")
     assert document == {
         "dataset": "tiny",
@@ -69,13 +71,15 @@ def test_an_evaluation_scores_the_judged_queries_and_counts_the_rest(write_datas
 @pytest.mark.requirement("E2", "C6")
 def test_rules_that_come_first_whatever_is_asked_cost_a_ranking_nothing(write_dataset: Write) -> None:
     report = run(write_dataset(qrels=[("q1", "fusion", 2), ("q2", "decay", 1)]), now=NOW)
-    (pipeline,) = report.as_json()["pipelines"]
+    (pipeline,) = as_document(report)["pipelines"]
     assert pipeline["metrics"] == {"nDCG@10": 1.0, "MRR@5": 1.0, "Recall@20": 1.0, "Hit@1": 1.0}
     assert pipeline["further_metrics"]["constitutional@5"]["mean"] == 1.0
     judged = run(write_dataset(name="judged", qrels=[("q1", "fusion", 1), ("q1", "rules", 1)]), now=NOW)
-    assert judged.as_json()["pipelines"][0]["metrics"]["nDCG@10"] == 1.0
+    assert as_document(judged)["pipelines"][0]["metrics"]["nDCG@10"] == 1.0
     useless = run(write_dataset(name="useless", qrels=[("q1", "fusion", 1), ("q1", "rules", 0)]), now=NOW)
-    assert useless.as_json()["pipelines"][0]["metrics"]["MRR@5"] == 1.0, "who judges a rule useless takes no rank away"
+    assert as_document(useless)["pipelines"][0]["metrics"]["MRR@5"] == 1.0, (
+        "who judges a rule useless takes no rank away"
+    )
 
 
 @pytest.mark.requirement("E2", "C6")
@@ -88,7 +92,7 @@ def test_rankings_are_read_equally_deep_below_rules(write_dataset: Write) -> Non
     qrels = [("q", note["_id"], 1) for note in notes]
     queries = [{"_id": "q", "text": "zeppelins"}]
     folder = write_dataset(name="deep", corpus=[*notes, *rules], queries=queries, qrels=qrels)
-    (pipeline,) = run(folder, now=NOW).as_json()["pipelines"]
+    (pipeline,) = as_document(run(folder, now=NOW))["pipelines"]
     assert pipeline["metrics"]["Recall@20"] == 1.0
 
 
@@ -99,7 +103,7 @@ def test_the_whole_run_is_embedded_by_the_encoder_that_the_environment_names(
     encoder = write_encoder(tmp_path / "tiny", {UNKNOWN: (0.0, 1.0), "fusion": (1.0, 0.0)})
     report = run(write_dataset(), ["default", "quality"], environ={EMBEDDER_VARIABLE: str(encoder)}, now=NOW)
     assert report.embedder.startswith("onnx-tiny-")
-    assert f"indexed in {report.pipelines[0].index_s:.1f} s with {report.embedder}" in report.as_text()
+    assert f"indexed in {report.pipelines[0].index_s:.1f} s with {report.embedder}" in said(report)
     assert [(pipeline.name, pipeline.degraded_queries) for pipeline in report.pipelines] == [
         ("default", 0),
         ("quality", 0),

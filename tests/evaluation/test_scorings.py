@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rendered import said
 
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.experiments.scorings import StepMoves, step_effects
@@ -31,8 +32,8 @@ def test_each_step_says_how_often_and_how_much_it_moved_scores_and_ranks() -> No
         StepMoves("boost", 1, 1.0, 1.0, 1.0, 4 / 3),
         StepMoves("mmr", 2, 0.5, 0.5 / 6, 0.0, 0.0),
     )
-    assert "boost         1          100%  1.0000         100%  1.33" in report.as_text()
-    assert "no answer of that period is kept in detail" in step_effects([empty], {}).as_text()
+    assert "boost         1          100%  1.0000         100%  1.33" in said(report)
+    assert "no answer of that period is kept in detail" in said(step_effects([empty], {}))
 
 
 @pytest.mark.requirement("E7.moves")

@@ -243,7 +243,7 @@ def test_harm_on_a_dataset_refuses_a_setting_and_harm_on_an_unseen_one_is_said(t
     harmed = tuple(replace(f, comparisons=(replace(f.main, verdict="worse"),)) for f in report.held_out)
     refused = replace(report, held_out=harmed)
     assert refused.verdict == "kept the start: the tuned setting is significantly worse on one, two"
-    assert (refused.used, refused.remarks(), refused.as_json()["accepted"]) == ({}, {}, False)
+    assert (refused.used, refused.remarks(), refused.accepted) == ({}, {}, False)
     warned = replace(report, left_out=harmed[1:])
     assert warned.used == report.overrides
     assert warned.verdict == (f"{report.verdict}; a setting found without two is worse there: other data may not gain")

@@ -35,7 +35,7 @@ def test_what_is_wrong_stands_first_and_a_warning_is_cut_by_no_budget(failing: P
 
     checks = health["data"]["checks"]
     assert doctor.status == 1
-    assert doctor.out.startswith("fail")
+    assert doctor.out.startswith("something is wrong")
     assert checks[0]["name"] == "shadows"
     assert checks[0]["detail"].startswith("1 of 3 fail; 1 of 3 are switched off; 'rsf' in shadow, ")
     assert "'rrf' in dark_run of 5% of queries, switched off" in checks[0]["detail"]

@@ -77,9 +77,11 @@ def test_the_report_for_a_reader_counts_and_explains(dataset: Path, tmp_path: Pa
     ran = call(tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--queries", "2", *kinds])
     assert ran.out.splitlines() == [
         "notes: 3 documents, seed 20",
+        "",
         "words       2 of 2 queries  out/words",
-        "paragraphs  0 of 2 queries",
-        "            there is no further document with more than 80 words that no other document has",
+        "paragraphs  0 of 2 queries             there is no further document with more than 80 words that no other "
+        "document has",
+        "-v shows more",
     ]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.growth_plot import draw
-from speckit_memory.server.page.svg import DOWN, NARROW, UP, VARIANT, WIDE, Axis, Chart
+from speckit_memory.server.reports.svg import DOWN, NARROW, UP, VARIANT, WIDE, Axis, Chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 

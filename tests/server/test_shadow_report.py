@@ -48,7 +48,7 @@ def test_the_verdict_comes_first_and_the_json_holds_the_contract(workspace: Path
     assert found["ordering_differences"] == 25
     assert found["overlap@10"] == 0.875
     assert found["overhead_ms"]["p50"] == pytest.approx(3.245, abs=0.01)
-    assert found["served_overhead_ms"] == {"p50": 0.1, "p95": 0.1}
+    assert found["served_overhead_ms"] == {"p50": 0.1, "p95": 0.1, "n": 50}
     by_step = {step["step"]: (step["control_ms"], step["variant_ms"], step["shared"]) for step in found["steps"]}
     assert by_step["vector"][2] == 50
     assert (by_step["rsf"][0], by_step["default"][1]) == (None, None)
@@ -57,7 +57,8 @@ def test_the_verdict_comes_first_and_the_json_holds_the_contract(workspace: Path
     assert found["verdict"] == "undecided"
     assert found["queries_needed"] > 0
     assert ran.status == 0
-    assert words(ran.out).startswith(f"? {found['headline']}. {found['sentence']}")
+    assert ran.out.splitlines()[0] == "rsf compared with default"
+    assert f"? {found['headline']}. {found['sentence']}" in words(ran.out)
     assert len(ran.out.splitlines()) <= 40
     assert "eval judge" not in ran.out  # there are no words to read
     assert "write `evaluation: {keep_texts: 7}` in .speckit/config.yaml" in ran.out
@@ -78,8 +79,8 @@ def test_both_answers_stand_side_by_side_with_what_is_gone(workspace: Path, stor
     record(store, [observed(1, before, after, question="why rank fusion?"), observed(2, before, before)])
     ran = call(workspace, ["shadow", "report"])
     assert "“why rank fusion?”" in ran.out
-    assert "differ from fusion.rsf on" in ran.out
     rows = [words(line) for line in ran.out.splitlines()]
+    assert any(row.startswith("“why rank fusion?”") and row.endswith("fusion.rsf") for row in rows)
     assert f"1 {first.key} {third.key} (was 3)" in rows
     assert f"2 {second.key} {second.key}" in rows
     assert f"4 {fourth.key} memory 9999, gone since (new)" in rows
@@ -97,7 +98,7 @@ def test_a_dark_run_reports_cost_and_no_agreement(workspace: Path, store: Path) 
     ran = call(workspace, ["shadow", "report"])
     assert found["mode"] == "dark_run"
     assert (found["overlap@10"], found["kendall_tau_b"], found["ordering_differences"]) == (None, None, None)
-    assert found["spent_ms"] == {"p50": 11.0, "p95": 11.0}
+    assert found["spent_ms"] == {"p50": 11.0, "p95": 11.0, "n": 20}
     assert "Promote it to shadow" in ran.out
 
 
@@ -141,7 +142,7 @@ def test_judgements_decide(workspace: Path, store: Path) -> None:
     (found,) = call(workspace, ["shadow", "report", "--json"]).json["comparisons"]
     ran = call(workspace, ["shadow", "report"])
     assert found["verdict"] == "worse"
-    assert words(ran.out).startswith("▼ rsf is worse than default. rsf is worse than default on nDCG@10")
+    assert "▼ rsf is worse than default. rsf is worse than default on nDCG@10" in words(ran.out)
     assert "Stop it" in ran.out
     assert "Serve it" not in ran.out
 
@@ -227,9 +228,9 @@ def test_what_was_judged_is_told_before_it_is_enough(workspace: Path, store: Pat
     call(workspace, ["shadow", "report", "--html", "page.html"]).ok()
     few = "Undecided on quality of rsf against default: 3 queries judged, 10 needed before there is a figure"
     assert (found["quality"], found["judged_queries"]) == ([], 3)
-    assert re.match(rf"\? Not decided yet: 12 of about [\d,]+ queries, 3 judgements\. {few};", told)
+    assert re.match(rf".*\? Not decided yet: 12 of about [\d,]+ queries, 3 judgements\. {few};", told)
     assert f"(`eval judge --experiment {EXPERIMENT}` asks for them)" in told
-    assert " 3 queries judged, 10 needed for a figure of quality" in told
+    assert "3 queries judged, 10 needed for a figure of quality" in told
     assert f"speckit-memory eval judge --experiment {EXPERIMENT}" in told
     assert "10 needed before there is a figure" in (workspace / "page.html").read_text()
 
@@ -388,10 +389,10 @@ def test_the_queries_that_differ_most_stand_in_the_order_of_the_figure_beside_th
     shown = [(round(one["rbo"], 3), one["query"]) for one in found["differing"]]
     assert shown == sorted(shown)
     assert [number for _, number in shown[:4]] == [f"{number:016x}" for number in (3, 6, 1, 4)]
-    told = re.findall(r"query ([0-9a-f]{16}) .*?\n +rank-biased overlap ([01]\.\d{3}) · (\d) of the first 4", printed)
-    assert [(float(rbo), query) for query, rbo, _ in told] == shown[:3]
+    told = re.findall(r"query ([0-9a-f]{16}) .*kept\) +([01]\.\d{3}) +\d of the first 4", printed)
+    assert [(float(rbo), query) for query, rbo in told] == shown[: len(told)]
+    assert len(told) >= 3
     assert "The queries that differ most" not in written
     assert "The queries that differ most, by rank-biased overlap, lowest first:" in printed
-    drawn = re.findall(r'<summary>query <code>([0-9a-f]{16})</code> .*?class="rbo">([01]\.\d{3})<', page, re.DOTALL)
+    drawn = re.findall(r"query ([0-9a-f]{16}) [^<]*</th><td>([01]\.\d{3})<", page)
     assert [(float(rbo), query) for query, rbo in drawn] == shown
-    assert "Ordered by rank-biased overlap, lowest first." in page

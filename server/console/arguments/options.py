@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine import Memory
 
 Command = Callable[..., int | None]
-Option = Literal["db", "pipeline", "set", "json"]
+Option = Literal["db", "pipeline", "set", "json", "verbose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Common:
     overrides: dict[str, str] = field(default_factory=dict)
     as_json: bool = False
     runs_pipeline: bool = True
+    verbose: bool = False
 
     def open(self, *, create: bool = True, root: Path | None = None, stand_in: bool = False) -> Memory:
         """Opens the store that the options select; `stand_in` as for `Memory.open`. Raises SpeckitError.
@@ -65,6 +66,7 @@ def shared_options(*wanted: Option) -> Callable[[Command], Command]:
                 pipeline=values.pop("pipeline", None),
                 overrides=values.pop("overrides", None) or {},
                 as_json=values.pop("as_json", False),
+                verbose="verbose" in wanted and values.pop("verbose"),
                 runs_pipeline=not {"pipeline", "set"}.isdisjoint(wanted),
             )
             return command(common, **values)
@@ -115,6 +117,7 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
     "json": click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."
     ),
+    "verbose": click.option("--verbose", "-v", is_flag=True, help="Show every figure, in more than 40 lines."),
 }
 
 

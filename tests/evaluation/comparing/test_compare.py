@@ -6,11 +6,13 @@ from typing import Any
 import judged_sets
 import pytest
 from answered import refused
+from rendered import said
 
 from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
 from speckit_memory.evaluation.datasets.trec_reading import read_runs
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
 
 ENVIRON: dict[str, str] = {}
@@ -54,8 +56,8 @@ def test_a_pipeline_against_itself_has_no_ordering_difference_and_no_noise(mixed
     assert one.differ_most == ()
     assert all((tally.wins, tally.ties, tally.losses) == (0, 30, 0) for tally in one.tallies.values())
     assert report.steady
-    assert "no ordering difference" in report.as_text()
-    assert "the control answered all 30 queries alike both times" in report.as_text()
+    assert "no ordering difference" in said(report)
+    assert "the control answered all 30 queries alike both times" in said(report)
 
 
 def test_a_channel_that_is_missing_is_named_as_the_place_where_answers_part(mixed: Path) -> None:
@@ -98,7 +100,7 @@ def test_segments_are_those_of_the_controls_plan_and_add_up(tmp_path: Path) -> N
     assert len(complexities) > 1
     assert sum(segment.queries for segment in complexities) == 10
     assert all((segment.ci95 is None) == (segment.queries < 5) for segment in segments)
-    assert "not tested" in report.as_text()
+    assert "intent" in said(report, full=True)
 
 
 def test_figures_of_run_files_are_those_of_the_comparison_that_wrote_them(mixed: Path, tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def test_queries_that_a_run_lacks_count_as_nothing_found_and_are_told(tmp_path: 
     report = compare_runs([tmp_path / "a.run", tmp_path / "b.run"], tmp_path / "qrels")
     assert (report.queries, report.no_relevant) == (("q1", "q2"), 1)
     assert report.values["b"]["Hit@1"].tolist() == [1.0, 0.0]
-    assert list(report.all_warnings()) == [
+    assert list(report.all_warnings) == [
         "a holds 1 queries that are not judged; they are left out",
         "b has no answer to 1 of 2 judged queries; they count as 0",
     ]
@@ -142,7 +144,7 @@ def test_what_is_kept_quotes_no_query_and_pairs_to_the_digit(mixed: Path) -> Non
     assert all("text" not in differing for one in kept.document["contrasts"] for differing in one["differ_most"])
     assert kept.document["per_query"]["queries"] == [f"q{number}" for number in range(30)]
     assert kept.document["per_query"]["values"]["bm25"]["Hit@1"] == report.values["bm25"]["Hit@1"].tolist()
-    assert any("text" in differing for one in report.as_json()["contrasts"] for differing in one["differ_most"])
+    assert any("text" in differing for one in as_document(report)["contrasts"] for differing in one["differ_most"])
 
 
 def test_the_same_comparison_has_the_same_id_and_another_one_another(mixed: Path, tmp_path: Path) -> None:

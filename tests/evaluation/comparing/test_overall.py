@@ -46,9 +46,9 @@ def test_what_some_sets_show_and_none_contradicts_is_the_verdict(
     given: list[tuple[str, float, int]], each: list[str], verdict: str
 ) -> None:
     [found] = overall([report(*one) for one in given])  # type: ignore[misc]
-    assert [one for _, one in found.sets] == each
+    assert [one.verdict for one in found.sets] == each
     assert found.verdict == verdict
-    assert all(f"{word} on {name}" in found.sentence for name, word in found.sets)
+    assert all(f"{one.verdict} on {one.dataset}" in found.sentence for one in found.sets)
 
 
 def test_what_one_set_shows_by_itself_may_be_chance_among_several() -> None:

@@ -11,6 +11,7 @@ from speckit_memory.evaluation.comparing.acceptance import good_enough
 from speckit_memory.evaluation.comparing.baseline import PAUSE, PROCEED, RESAMPLES, Baseline, baseline, ratio_of
 from speckit_memory.evaluation.comparing.sensitivity import VALUES, sensitivity
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
+from speckit_memory.server.reports.markdown import markdown
 
 ENVIRON: dict[str, str] = {}
 DAY = 86_400.0
@@ -46,8 +47,8 @@ def test_any_number_is_measured_by_tau_and_by_metrics_with_intervals(mixed: Path
     assert moved.changed > 0
     assert moved.kendall_tau_b is not None
     assert moved.kendall_tau_b < 1.0
-    for mean, low, high in moved.metrics.values():
-        assert low <= mean <= high
+    for one in moved.metrics.values():
+        assert one.ci95[0] <= one.mean <= one.ci95[1]
     assert set(moved.metrics) == {"nDCG@10", "MRR@5"}
     assert {c.a for c in (*moved.comparisons, *far.comparisons)} == {"words"}
     assert "bm25.single.title" in found.sentence
@@ -105,7 +106,7 @@ def test_the_ratio_of_two_means_has_an_interval_over_pairs_of_queries() -> None:
 def test_the_decision_follows_the_matrix_and_an_interval_across_a_border_leaves_it_open(
     mixed: Path, ratio: float, interval: tuple[float, float], decision: str, possible: tuple[str, ...]
 ) -> None:
-    report = baseline(DatasetSource(mixed), "bm25", queries=2, environ=ENVIRON, now=NOW).report
+    report = baseline(DatasetSource(mixed), "bm25", queries=2, environ=ENVIRON, now=NOW).comparison
     found = Baseline(report, 0.5, 0.5, ratio, interval)
     assert (found.decision, found.possible) == (decision, possible)
     assert ("do not decide between" in found.sentence) == (len(possible) > 1)
@@ -115,10 +116,10 @@ def test_the_decision_follows_the_matrix_and_an_interval_across_a_border_leaves_
 @pytest.mark.requirement("E4.ratio")
 def test_a_pipeline_is_compared_with_words_alone(mixed: Path) -> None:
     found = baseline(DatasetSource(mixed), "vector", environ=ENVIRON, now=NOW)
-    assert [pipeline["name"] for pipeline in found.report.pipelines] == ["bm25", "vector"]
+    assert [pipeline["name"] for pipeline in found.comparison.pipelines] == ["bm25", "vector"]
     assert found.ratio == pytest.approx(found.bm25 / found.pipeline)
-    assert found.bm25 == pytest.approx(found.report.values["bm25"]["MRR@5"].mean())
-    assert found.report.kind == "baseline"
+    assert found.bm25 == pytest.approx(found.comparison.values["bm25"]["MRR@5"].mean())
+    assert found.comparison.kind == "baseline"
 
 
 def corpus(folder: Path) -> Path:
@@ -167,7 +168,7 @@ def test_where_all_memories_are_new_a_cold_start_cannot_be_told_yet(tmp_path: Pa
         "whether bm25 is good enough cannot be decided yet; cold start cannot be measured yet: all 6 queries ask for "
         "memories of the last two days; some must ask for older ones, so that new ones compete with them"
     )
-    assert found.as_markdown().startswith("### Retrieval gate cannot be decided yet\n")
+    assert markdown(found.as_report()).startswith("### Retrieval gate cannot be decided yet\n")
     blind = {"pipeline": "blind", "extends": "bm25",
              "candidates": {"channels": [{"use": "bm25", "limit": 100, "fields": {"body": 0}}]}}  # fmt: skip
     missed = good_enough(DatasetSource(folder), blind, environ=ENVIRON, now=NOW)

@@ -5,6 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 from answered import refused
+from rendered import said
 
 from speckit_memory.config.workspace.settings import workspace_root
 from speckit_memory.engine.api.memory import Memory
@@ -17,6 +18,7 @@ from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
 from speckit_memory.evaluation.ground_truth.own_queries import ENOUGH_QUERIES, FOREIGN, OwnQueries, own_queries
 from speckit_memory.evaluation.ground_truth.used_queries import judged_by_use
 from speckit_memory.evaluation.running.run import run
+from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
@@ -124,8 +126,8 @@ def test_holding_back_is_measured_by_hard_negatives_and_by_questions_that_nothin
     assert default.warned > 0.5
     assert bm25.warned == 0.0  # it has no step that could warn
     assert default.tempted > 0
-    assert "unanswerable queries" in report.as_text()
-    assert report.as_json()["pipelines"][0]["restraint"]["tempted"] == default.tempted
+    assert "unanswerable queries" in said(report)
+    assert as_document(report)["pipelines"][0]["restraint"]["tempted"] == default.tempted
 
 
 def test_a_store_that_is_too_small_says_what_is_missing(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_queries_are_judged_by_what_was_done_with_their_answers(db: Path) -> Non
     gated = gate(source, empty, "bm25", store=db, keep=False, environ=ENVIRON)
     assert (first.delta < -0.5, first.p_adjusted < 0.05) == (True, True)
     assert (first.verdict, first.queries_needed) == ("undecided", None), "what it finds could not be used"
-    assert (gated.report.comparisons[0].verdict, gated.status) == ("undecided", 0)
+    assert (gated.comparison.comparisons[0].verdict, gated.status) == ("undecided", 0)
     kept = compare_pipelines(source, ["bm25", "vector"], store=db, environ=ENVIRON).id
     assert gate(source, empty, kept, store=db, keep=False, environ=ENVIRON).status == 0
     assert gate(source, empty, "bm25", store=db, keep=False, max_loss=0.1, environ=ENVIRON).status == 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from speckit_memory.server.page.markup import Markup, element, joined
+from speckit_memory.server.reports.markup import Markup, element, joined
 
 PALETTE = ("ink", "muted", "grid", "variant", "up", "down")
 """The variables of `page.css` that drawings use."""

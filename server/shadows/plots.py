@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
 
 from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, SequentialEstimate
+from speckit_memory.evaluation.statistics.report import Plot
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.server.console.wording import milliseconds, percent, plural
-from speckit_memory.server.page.markup import Markup
-from speckit_memory.server.page.svg import DOWN, UP, VARIANT, Axis, Chart
+from speckit_memory.server.reports.svg import DOWN, UP, VARIANT, Axis, Chart
 
 _ROWS = 12
 _MARGIN = 0.06
@@ -20,16 +19,6 @@ _BINS = 16
 _OUTER = 99
 """The axis spans this percentile and its opposite, so that outliers do not compress the plot."""
 _LEAST_MS = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """One plot. `caption` describes it and counts its queries; `rows` are its figures with a header row."""
-
-    title: str
-    svg: Markup
-    caption: str
-    rows: Sequence[Sequence[str]]
 
 
 def over_time(looks: Sequence[SequentialEstimate], control: str, variant: str) -> Plot:
@@ -62,7 +51,7 @@ def over_time(looks: Sequence[SequentialEstimate], control: str, variant: str) -
         f"{last.queries:,}. The band is valid at all times at once: you may look as often as you like. It "
         + ("excludes 0: the difference is real." if outside else "still includes 0: nothing is decided.")
     )
-    return Plot("What is known, query by query", chart.both(280), caption, rows)
+    return Plot("What is known, query by query", caption, rows, lambda: chart.both(280))
 
 
 def _thinned(looks: Sequence[SequentialEstimate]) -> list[SequentialEstimate]:
@@ -100,7 +89,7 @@ def overhead_distribution(overhead: Column, names: tuple[str, str]) -> Plot:
     values = np.percentile(overhead, points)
     rows = [["percentile", "added ms"]]
     rows += [[f"p{point}", f"{value:+.2f}"] for point, value in zip(points, values, strict=True)]
-    return Plot("Paired overhead", chart.both(240), caption, rows)
+    return Plot("Paired overhead", caption, rows, lambda: chart.both(240))
 
 
 def _around_zero(low: float, high: float) -> list[float]:

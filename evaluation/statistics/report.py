@@ -1,0 +1,92 @@
+"""A report as a value: what is said of a result, once, for every renderer (`server/reports`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST_IN_LINE = 100
+"""Maximum number of characters of a query in a report."""
+CODE = "    "
+"""Lines of a report that begin with this are commands or values to copy: no renderer wraps or changes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, the column names first. The first column is left-aligned; the others are figures.
+
+    `detail` tables are shown in full reports only.
+    """
+
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    detail: bool = False
+
+    def __str__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        padded = (
+            [
+                cell.rjust(width) if place else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            for row in self.rows
+        )
+        return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A drawing with a caption that describes it, and its figures as a table; `draw` returns it as SVG."""
+
+    title: str
+    caption: str
+    rows: Sequence[Sequence[str]]
+    draw: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFact:
+    """A key figure, or the result of a check; `note` explains it or says what to do.
+
+    `outcome` is its verdict in a word, "" without one. `detail` facts are shown in full reports only.
+    """
+
+    name: str
+    value: str
+    note: str = ""
+    outcome: str = ""
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said of one result.
+
+    `title` names what was measured, `about` how. `outcome` is the verdict in a word, "" without one; the first line of
+    `verdict` says it in a sentence, and the others give reasons. `notes` are warnings, limits and next steps. `parts`
+    are reports on parts of the result, such as one for each variant. `data` is the JSON document; full reports show all
+    of its figures. Lines of `about` and `notes` that begin with `CODE` are to be copied.
+    """
+
+    title: str
+    verdict: str = ""
+    outcome: str = ""
+    about: str = ""
+    facts: Sequence[ReportFact] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Plot] = ()
+    notes: Sequence[str] = ()
+    parts: Sequence[Report] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def warnings_of(warnings: Sequence[str]) -> list[str]:
+    """Warnings as notes of a report."""
+    return [f"warning: {warning}" for warning in warnings]
+
+
+def in_line(asked: str, most: int = LONGEST_IN_LINE) -> str:
+    """A query on one line, cut to `most` characters: some queries are whole pages."""
+    line = " ".join(asked.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
