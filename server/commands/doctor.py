@@ -56,12 +56,12 @@ def command(common: Common, fix: bool, repair: bool) -> int:
         wrong.append(_unrepaired("the files of the workspace are wrong"))
     checks = [*_environment(), *(wrong or _working(common, fix, repair))]
     checks.sort(key=lambda check: _SEVERITY.index(check.verdict))
-    report = _report(checks)
+    report = report_checks(checks)
     show_report(report, common)
     return int(report.outcome == "fail")
 
 
-def _report(checks: Sequence[HealthCheck]) -> Report:
+def report_checks(checks: Sequence[HealthCheck]) -> Report:
     """The checks, and whether all is well."""
     from speckit_memory.evaluation.statistics.report import Report, ReportFact
 
