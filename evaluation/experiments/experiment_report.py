@@ -224,9 +224,7 @@ class ExperimentReport:
     basis: Mapping[str, int] = field(default_factory=dict)
     """Number of pairs by the state of the store they rest on, see `records.Basis`."""
     ENTRIES: ClassVar = {
-        "control": "",
-        "variant": "",
-        "flag": "",
+        "flag": "variant.flag",
         "dropped": "dropped_by_reason",
         "cost": ".",
         "duels": "interleaving",
@@ -237,23 +235,11 @@ class ExperimentReport:
         "texts": "",
         "feedback": "implicit_feedback",
         "keys": "",
-        "control_names": "control",
-        "variant_names": "variant",
         "lost": "dropped",
         "headline": ".",
         "differing_by": "differing_by",
         "contrasts": "differing",
     }
-
-    @property
-    def control_names(self) -> dict[str, str]:
-        """Name and hash of the control."""
-        return {"name": self.control.name, "hash": self.control.hash}
-
-    @property
-    def variant_names(self) -> dict[str, str]:
-        """Name, hash and flag of the variant."""
-        return {"name": self.variant.name, "hash": self.variant.hash, "flag": self.flag}
 
     @property
     def lost(self) -> int:

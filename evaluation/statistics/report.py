@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,9 +64,10 @@ class Report:
     """What is said of one result.
 
     `title` names what was measured, `about` how. `outcome` is the verdict in a word, "" without one; the first line of
-    `verdict` says it in a sentence, and the others give reasons. `notes` are warnings, limits and next steps. `parts`
-    are reports on parts of the result, such as one for each variant. `data` is the JSON document; full reports show all
-    of its figures. Lines of `about` and `notes` that begin with `CODE` are to be copied.
+    `verdict` says it in a sentence, and the others give reasons. `figures` computes drawings, which takes long over
+    many queries. `notes` are warnings, limits and next steps. `parts` are reports on parts of the result, such as one
+    for each variant. `data` is the JSON document; full reports show all of its figures. Lines of `about` and `notes`
+    that begin with `CODE` are to be copied.
     """
 
     title: str
@@ -75,7 +76,7 @@ class Report:
     about: str = ""
     facts: Sequence[ReportFact] = ()
     tables: Sequence[Table] = ()
-    figures: Sequence[Plot] = ()
+    figures: Callable[[], Iterable[Plot]] = tuple
     notes: Sequence[str] = ()
     parts: Sequence[Report] = ()
     data: Mapping[str, Any] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from speckit_memory.evaluation.running.report import EvalReport
@@ -82,13 +82,12 @@ class AblationReport:
         notes += [f"Did not run, so nothing is known about them: {', '.join(absent)}."] if absent else []
         notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
         warnings = [f"{one.dataset}: {warning}" for one in self.evaluations for warning in one.all_warnings()]
+        measured = [as_document(evaluation) for evaluation in self.evaluations]
         data = {
             "datasets": [
-                {
-                    **as_document(replace(one, pipelines=(), comparisons=(), warnings=())),
-                    "pipeline": as_document(one.pipelines[0]),
-                }
-                for one in self.evaluations
+                {name: one[name] for name in ("dataset", "documents", "queries", "excluded")}
+                | {"pipeline": one["pipelines"][0]}
+                for one in measured
             ],
             "steps": [{**as_document(worth), "verdict": verdicts[worth.step]} for worth in self.steps],
             "needed": dict(self.needed),

@@ -17,7 +17,7 @@ def tables_of(report: Report, *, full: bool) -> list[Table]:
     """
     if not full:
         return [table for table in report.tables if not table.detail]
-    plots = [Table(figure.rows, f"{figure.title}: {figure.caption}") for figure in report.figures]
+    plots = [Table(figure.rows, f"{figure.title}: {figure.caption}") for figure in report.figures()]
     return [*report.tables, *plots, *([] if report.parts else document_tables(report.data))]
 
 

@@ -85,7 +85,7 @@ def _section(report: Report, anchor: str, *, nested: bool, drawn: bool, detailed
     badge = element("span", *_sign(report.outcome), report.outcome, class_=f"badge {report.outcome}")
     figures = [
         *(_table(table) for table in report.tables if not table.detail),
-        *(_plot(plot, heading) for plot in report.figures if drawn),
+        *((_plot(plot, heading) for plot in report.figures()) if drawn else ()),
         *(_table(table) for table in document_tables(report.data) if drawn and len(table.rows) <= _ROWS),
     ]
     contents = [

@@ -114,7 +114,7 @@ class ShadowComparison:
             about=about(found, self.difference),
             facts=list(facts(found)) if found.compared else (),
             tables=[*figures(found), *differing(found, self.control, self.variant, names)],
-            figures=list(plots(self.judged, self.control, self.variant)),
+            figures=lambda: plots(self.judged, self.control, self.variant),
             notes=[
                 *remarks(found, self.control),
                 *(f"warning: {moment(one.at)}: moved to {one.placement}, {one.reason}" for one in self.retreats),

@@ -190,7 +190,7 @@ def test_a_report_in_the_form_of_each_renderer() -> None:
         about="    - k: 60\n    + k: 20",
         facts=[ReportFact("Quality", "+0.1", "of 5 queries")],
         tables=[Table([("step", "ms"), ("<fuse>", "1.5")], "Steps"), Table([("rank", "x"), ("1", "y")], "More", True)],
-        figures=[Plot("Drawn", "A line.", [("n", "y"), ("1", "2")], lambda: "<svg></svg>")],
+        figures=lambda: [Plot("Drawn", "A line.", [("n", "y"), ("1", "2")], lambda: "<svg></svg>")],
         notes=["warning: few queries", "Serve it:\n    run `this`"],
         data={"figure": 7.25, "steps": [{"step": "fuse", "inner": [{"n": 1}, {"n": 2}]}]},
     )

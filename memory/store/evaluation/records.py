@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Mode = Literal["dark_run", "shadow", "interleaved"]
 """How a variant ran: only to measure its cost, for comparison, or interleaved into the served answer."""
@@ -30,6 +30,8 @@ class PipelineRecord:
     name: str
     budget_ms: float | None = None
     ordering: str = field(default="", compare=False)
+    ENTRIES: ClassVar = {"budget_ms": "", "ordering": ""}
+    """Not in JSON documents."""
 
 
 @dataclass(frozen=True, slots=True)
