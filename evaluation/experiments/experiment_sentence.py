@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import ceil
 from pathlib import PurePath
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_report import (
     Agreements,
@@ -44,12 +45,12 @@ def sentence(report: ExperimentReport) -> str:
     control, variant = names(report.control, report.variant, report.flag)
     if not report.compared:
         return _nothing(report, control, variant)
-    failed = f" It failed on {report.failed} of {_count(report.queries, 'query')}." if report.failed else ""
+    failed = f" It failed on {report.failed} of {plural(report.queries, 'query')}." if report.failed else ""
     if report.mode == "interleaved":
         return f"{_mixed(report, control, variant)}; it {_takes(report.cost)}.{failed}"
     if report.agreement is None:
         return (
-            f"{variant} {_takes(report.cost)} over {_count(report.compared, 'query')}"
+            f"{variant} {_takes(report.cost)} over {plural(report.compared, 'query')}"
             f"{_budget(report.cost)}; a dark run keeps no results, so it says nothing about their quality.{failed}"
         )
     if not report.agreement.ordering_differences:
@@ -69,7 +70,7 @@ def _nothing(report: ExperimentReport, control: str, variant: str) -> str:
         return f"{control} itself failed on {failed}, so there is nothing to compare {variant} with."
     if dropped := sum(report.dropped.values()):
         return (
-            f"{variant} has seen none of {_count(dropped, 'query')} ({_reasons(report.dropped)}), so there is nothing "
+            f"{variant} has seen none of {plural(dropped, 'query')} ({_reasons(report.dropped)}), so there is nothing "
             f"to compare with {control}."
         )
     return f"{variant} has not run alongside {control} yet, so there is nothing to compare."
@@ -83,7 +84,7 @@ def _same_order(report: ExperimentReport, agreement: Agreements, control: str, v
         return f"No difference: {variant} gave {found}; {_most(report)}, so refactoring is safe as far as they go."
     more = ""
     if report.queries_needed:
-        more = f"; {_count(max(1, report.queries_needed - report.questions), 'more query')} like these would let it be "
+        more = f"; {plural(max(1, report.queries_needed - report.questions), 'more query')} like these would let it be "
         more += "called no difference"
     return f"Undecided: {variant} gave {found}; {_most(report)}{more}."
 
@@ -95,7 +96,7 @@ def _most(report: ExperimentReport) -> str:
     if not one.differing:
         return f"with 95 % confidence {one.metric} differs by at most {one.bound:.3f} on queries like these"
     return (
-        f"judgements can move {one.metric} on {one.differing:,} of {_count(one.questions, 'query')}, the mean by at "
+        f"judgements can move {one.metric} on {one.differing:,} of {plural(one.questions, 'query')}, the mean by at "
         f"most {one.mean:.4f} (on all queries like these: {one.bound:.3f})"
     )
 
@@ -114,7 +115,7 @@ def _quality(report: ExperimentReport, control: str, variant: str) -> str:
     if not report.quality:
         judged = ""
         if report.judged is not None:
-            judged = f"{_count(report.judged, 'query')} judged, {FEWEST} needed before there is a figure; "
+            judged = f"{plural(report.judged, 'query')} judged, {FEWEST} needed before there is a figure; "
         return f"Undecided on quality of {variant} against {control}: {judged}{_most(report)}{_unjudged(report)}{asks}"
     open_ = min(report.quality, key=lambda quality: quality.queries_needed or float("inf"))
     text = f"Undecided: {variant} against {control} on {_figures(open_)}"
@@ -128,13 +129,13 @@ def _unjudged(report: ExperimentReport) -> str:
         return ""
     more = one.queries_needed - one.questions
     if one.mean <= MARGIN:
-        return f"; about {_count(max(1, more), 'more query')} would show without judging that it is within {MARGIN:g}"
+        return f"; about {plural(max(1, more), 'more query')} would show without judging that it is within {MARGIN:g}"
     # the share of differing questions among those needed
     to_judge = ceil(one.queries_needed * one.differing / one.questions)
     shown = f"would show a difference of {one.planned:.3f}"
     if more <= 0:
-        return f"; judging about {_count(to_judge, 'query')} that differ {shown}"
-    asked = f"about {_count(one.queries_needed, 'query')} in all"
+        return f"; judging about {plural(to_judge, 'query')} that differ {shown}"
+    asked = f"about {plural(one.queries_needed, 'query')} in all"
     return f"; {asked}, of which some {to_judge:,} differ and are judged, {shown}"
 
 
@@ -148,9 +149,9 @@ def _missing(quality: QualityDifference) -> str:
     more = needed - every
     shown = f"would show a difference of this size, or none above {MARGIN:g}"
     if not to_judge:
-        return f"about {_count(max(1, more), 'more query')} {shown}"
+        return f"about {plural(max(1, more), 'more query')} {shown}"
     if more > 0:
-        return f"judging the {to_judge:,} that wait and about {_count(more, 'more query')} {shown}"
+        return f"judging the {to_judge:,} that wait and about {plural(more, 'more query')} {shown}"
     # the part of the needed queries that differ, minus those that are judged
     further = min(to_judge, max(1, ceil(needed * (judged + waiting) / every) - judged))
     return f"judging about {further:,} of the {to_judge:,} that wait {shown}"
@@ -159,7 +160,7 @@ def _missing(quality: QualityDifference) -> str:
 def _mixed(report: ExperimentReport, control: str, variant: str) -> str:
     if report.duels:
         return _duels(report.duels, control, variant)
-    asked = _count(report.compared, "query")
+    asked = plural(report.compared, "query")
     return (
         f"Undecided: answers of {variant} were served mixed with those of {control} on {asked}, and it is not known "
         "whose memories were chosen"
@@ -169,7 +170,7 @@ def _mixed(report: ExperimentReport, control: str, variant: str) -> str:
 def _duels(duels: Duels, control: str, variant: str) -> str:
     low, high = duels.ci95
     won = (
-        f"won {duels.variant_wins} of {_count(duels.queries, 'interleaved query')} and lost {duels.control_wins} "
+        f"won {duels.variant_wins} of {plural(duels.queries, 'interleaved query')} and lost {duels.control_wins} "
         f"(lead {duels.lead:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
     )
     if duels.verdict != "undecided":
@@ -177,7 +178,7 @@ def _duels(duels: Duels, control: str, variant: str) -> str:
     text = f"Undecided: {variant} {won} against {control}"
     if duels.queries_needed is not None:
         text += (
-            f", and about {_count(duels.queries_needed - duels.queries, 'more query')} would settle a lead of this size"
+            f", and about {plural(duels.queries_needed - duels.queries, 'more query')} would settle a lead of this size"
         )
     return text
 
@@ -186,12 +187,12 @@ def _figures(quality: QualityDifference) -> str:
     low, high = quality.ci95
     return (
         f"{quality.metric} ({quality.delta:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}, "
-        f"{_count(quality.queries, f'{_SOURCES[quality.evidence]} query')})"
+        f"{plural(quality.queries, f'{_SOURCES[quality.evidence]} query')})"
     )
 
 
 def _differs(agreement: Agreements) -> str:
-    text = f"answers {agreement.ordering_differences} of {_count(agreement.queries, 'query')} differently"
+    text = f"answers {agreement.ordering_differences} of {plural(agreement.queries, 'query')} differently"
     if agreement.overlap_10:
         text += f", with {agreement.overlap_10.mean:.0%} of the first ten in common"
     return text
@@ -222,7 +223,3 @@ def _all(count: int, of: int) -> str:
     if count < of:
         return f"{count} of {of:,} queries"
     return "the only query" if of == 1 else f"all {of:,} queries"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun.removesuffix('y') + 'ies'}"
