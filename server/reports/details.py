@@ -13,12 +13,13 @@ Row = Mapping[str, Any]
 def tables_of(report: Report, *, full: bool) -> list[Table]:
     """The tables of a report; with `full` also the detailed ones, those of its figures and those of its document.
 
-    The document of a report with parts is shown by these.
+    The document of a report with parts is shown by these, and that of checks by their results.
     """
     if not full:
         return [table for table in report.tables if not table.detail]
+    shown = report.parts or any(fact.outcome for fact in report.facts)
     plots = [Table(figure.rows, f"{figure.title}: {figure.caption}") for figure in report.figures()]
-    return [*report.tables, *plots, *([] if report.parts else document_tables(report.data))]
+    return [*report.tables, *plots, *([] if shown else document_tables(report.data))]
 
 
 def document_tables(document: Row) -> Iterator[Table]:

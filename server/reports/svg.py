@@ -1,7 +1,8 @@
 """Draws charts of lines, bands and bars as inline SVG with the colours and fonts of the page.
 
-Colours are variables of `page.css`, so that one drawing works in light mode, in dark mode and on paper. Every chart is
-drawn twice, for wide and narrow pages; the style shows the one that fits, at a size that matches the surrounding text.
+Colours are variables of `report.css`, so that one drawing works in light mode, in dark mode and on paper. Every chart
+is drawn twice, for wide and narrow pages; the style shows the one that fits, at a size that matches the surrounding
+text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import count
 from speckit_memory.server.reports.markup import Markup, element, joined
 
 PALETTE = ("ink", "muted", "grid", "variant", "up", "down")
-"""The variables of `page.css` that drawings use."""
+"""The variables of `report.css` that drawings use."""
 INK, MUTED, GRID, VARIANT, UP, DOWN = (f"var(--{name})" for name in PALETTE)
 WIDE, NARROW = 700, 330
 """Width in pixels; the font size is `LETTERS` in both."""

@@ -145,7 +145,7 @@ def remarks(report: ExperimentReport, control: str) -> Iterator[str]:
             f"{plural(noise.queries, 'query')}{times}."
         )
     if feedback := str(report.feedback):
-        yield f"Without labels: of the answers that were served, {feedback}."
+        yield f"Without labels: {feedback}, of the answers that were served."
     if report.cost.budget_broken:
         over = plural(report.cost.over_budget, "query")
         yield f"warning: over its budget of {milliseconds(report.cost.budget_ms)} on {over}"
