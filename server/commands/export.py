@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 
 LISTED = 10

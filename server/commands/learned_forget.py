@@ -6,9 +6,9 @@ import click
 
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.learned_list import row
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.shown_number import PrefixedInt
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 from speckit_memory.server.views.judgements_text import cells, row
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.folder_text import in_folder, missing_folder
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages

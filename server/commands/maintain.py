@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, table_rows, wrap_text
 
 if TYPE_CHECKING:

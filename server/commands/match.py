@@ -6,8 +6,8 @@ import click
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import known_key
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from speckit_memory.memory.lifecycle.tasks import MOST_LISTED
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, table, wrap_text
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.commands.task_preflight import SCORE
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.markdown import fields
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 
 

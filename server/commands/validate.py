@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console.arguments.memory_names import of_known
 from speckit_memory.server.console.arguments.options import Common, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.views.validation_text import TAKEN_BACK, validated_data
 

@@ -32,14 +32,15 @@ def about(*parts: str) -> str:
 def fields(values: dict[str, Any]) -> str:
     """Names and values in one line, without empty values."""
     shown = ((name.replace("_", " "), value) for name, value in values.items() if value not in ("", None, [], {}))
-    return about(*(f"{name} {_value(value)}" for name, value in shown))
+    return about(*(f"{name} {plain_value(value)}" for name, value in shown))
 
 
-def _value(value: Any) -> str:
+def plain_value(value: Any) -> str:
+    """A value as text: yes or no, a list or mapping in one line."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {plain_value(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_value, value))
+        return ", ".join(map(plain_value, value))
     return str(value)

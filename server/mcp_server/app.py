@@ -34,14 +34,14 @@ from speckit_memory.server.listening.change_notifier import ChangeNotifier
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.offering import RequestHandlers
+from speckit_memory.server.operations.mcp_tools import function_of, operations_of_tools
+from speckit_memory.server.operations.operation import Operation
 from speckit_memory.server.replies.answer_cache import SECONDS
 from speckit_memory.server.replies.answering import WorkerPool
 from speckit_memory.server.replies.envelope import failure
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.tools import (
-    bulk_delete,
     context,
-    delete,
     health,
     index_scan,
     learning_history,
@@ -55,13 +55,6 @@ from speckit_memory.server.tools import (
     validate,
 )
 from speckit_memory.server.tools import list as list_memories
-from speckit_memory.server.tools.checkpoints import (
-    checkpoint_create,
-    checkpoint_delete,
-    checkpoint_list,
-    checkpoint_restore,
-)
-from speckit_memory.server.tools.graph import causal_link, causal_stats, causal_unlink, drift_why
 from speckit_memory.server.workspace.workspace import Workspace
 
 Limiter = anyio.CapacityLimiter
@@ -235,30 +228,39 @@ def tools(
     def writing(module: Any, title: str, limiter: Limiter = limits.writing, **about: Any) -> SpeckitTool:
         return of(module, title, limiter, read_only=False, **about)
 
+    def derived(operation: Operation) -> SpeckitTool:
+        usual = limits.reading if operation.reads and not operation.here else limits.writing
+        limiter = limits.lengthy if operation.lengthy else usual
+        return SpeckitTool.of(
+            function_of(operation, workspace),
+            title=operation.title,
+            budget=operation.budget,
+            limiter=limiter,
+            read_only=operation.reads,
+            idempotent=operation.repeatable,
+            destructive=operation.destroys,
+            cache=workspace.answers if operation.cached else None,
+            elsewhere=partial(workers.answer, workspace.name) if workers and limiter is limits.reading else None,
+            idle=operation.unused,
+            equal=operation.equal(workspace) if operation.equal else None,
+            **shared,
+        )
+
     return [
         reading(context, "Get context", kept=True),
         reading(search, "Search memory", kept=True),
         reading(match_triggers, "Match triggers", kept=True),
         writing(save, "Save memory", idempotent=False, destructive=True),
         writing(update, "Update memory", destructive=True),
-        writing(delete, "Delete memory", destructive=True),
-        writing(bulk_delete, "Delete a tier", limits.lengthy, destructive=True),
         writing(validate, "Judge memory", idempotent=False),
         writing(index_scan, "Index files", limits.lengthy, destructive=True, equal=index_scan.equal(workspace)),
         reading(list_memories, "List memories", kept=True),
         reading(stats, "Count memories"),
         reading(health, "Check health", limits.writing),
-        reading(drift_why, "Explain decision", kept=True),
-        writing(causal_link, "Link memories"),
-        reading(causal_stats, "Count links", kept=True),
-        writing(causal_unlink, "Remove link", idempotent=False, destructive=True),
         writing(preflight, "Begin task"),
         writing(postflight, "End task"),
         reading(learning_history, "Show learning", kept=True),
-        writing(checkpoint_create, "Keep checkpoint", limits.lengthy, idempotent=False),
-        reading(checkpoint_list, "List checkpoints"),
-        writing(checkpoint_restore, "Restore checkpoint", limits.lengthy, destructive=True),
-        writing(checkpoint_delete, "Delete checkpoint", idempotent=False, destructive=True),
+        *map(derived, operations_of_tools()),
     ]
 
 

@@ -297,7 +297,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--promote": E("", end(0, 2)), "--session": E("s", tell("session")),
     }),
     "delete": ("--folder docs/storage --dry-run --json", {
-        "name": E("docs/cjk.md", show("memories.0.key", "docs/tone.md", "docs/cjk.md"),
+        "key": E("docs/cjk.md", show("memories.0.key", "docs/tone.md", "docs/cjk.md"),
                   "docs/tone.md --dry-run --json"),
         "--folder": E("docs", show(count, 2, 6)),
         "--tier": E("temporary", show(count, 2, 0)),
@@ -320,7 +320,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--db": E("elsewhere/memory.db", lambda _, b: Path("elsewhere/memory.db").exists() and b.json["created"] == 1),
     }),
     "lineage": ("docs/tone.md --json", {
-        "name": E("docs/cjk.md", tell("key")), "--direction": E("incoming", show("links", 4, 0)),
+        "key": E("docs/cjk.md", tell("key")), "--direction": E("incoming", show("links", 4, 0)),
         "--depth": E("1", show("links", 4, 1)), "--relation": E("supports", tell("groups")),
         "--mermaid": E("", lambda a, b: "flowchart" in b.out and "flowchart" not in a.out, "docs/tone.md"),
     }),
@@ -330,7 +330,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
     }),
     "links remove": ("1 --json", {"link": E("2")}),
     "links history": ("--json", {
-        "name": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1)),
+        "key": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1)),
     }),
     "links undo": ("1 --json", {"changes": E("2"), "--by": E("entities", line="--by manual --json")}),
     "links review": ("--json", {"--dismiss": E("99", end(0, 2))}),
