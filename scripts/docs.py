@@ -14,14 +14,20 @@ from typing import Any
 
 import click
 
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import Memory
 from speckit_memory.engine import components as assembly
 from speckit_memory.errors.codes import CODES
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
 from speckit_memory.server.commands.cli import HAND_WRITTEN, HEADINGS
 from speckit_memory.server.commands.cli import ROOT as COMMAND_LINE
+from speckit_memory.server.mcp_server.app import tools as app_tools
 from speckit_memory.server.operations.catalogue import COMMANDS
+from speckit_memory.server.operations.mcp_tools import operations_of_tools
 from speckit_memory.server.operations.operation import OPERATIONS, Operation
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
 DECLARATIONS = ROOT / "server" / "operations"
@@ -85,6 +91,8 @@ def shown(value: Any) -> str:
 def accepted(spec: dict[str, Any]) -> str:
     if "anyOf" in spec:
         return " or ".join(accepted(option) for option in spec["anyOf"])
+    if isinstance(spec.get("type"), list):
+        return " or ".join(spec["type"])
     if "enum" in spec:
         return ", ".join(f"`{value}`" for value in spec["enum"])
     if "$ref" in spec:
@@ -118,8 +126,8 @@ def declared() -> dict[str, list[Operation]]:
     for file in sorted(DECLARATIONS.glob("*.py")):
         import_module(f"speckit_memory.server.operations.{file.stem}")
     found: dict[str, list[Operation]] = {}
-    for operation in sorted(OPERATIONS, key=lambda each: each.run.__module__):
-        found.setdefault(operation.run.__module__.rpartition(".")[2], []).append(operation)
+    for operation in sorted(OPERATIONS, key=lambda each: each.function.__module__):
+        found.setdefault(operation.function.__module__.rpartition(".")[2], []).append(operation)
     return found
 
 
@@ -159,11 +167,31 @@ def commands() -> Iterator[str]:
 
 def command(item: click.Command, here: click.Context, level: int) -> Iterator[str]:
     yield f"\n{'#' * level} `{here.command_path}`\n\n```text\n{item.get_help(here).strip()}\n```"
+    name = here.command_path.partition(" ")[2]
+    yield from (f"\nNo tool: {one.one_door}." for one in OPERATIONS if one.command == name and one.one_door)
     if isinstance(item, click.Group):
         for name in item.list_commands(here):
             child = item.get_command(here, name)
             if child is not None:
                 yield from command(child, context(child, name, here), min(level + 1, 4))
+
+
+def tools() -> Iterator[str]:
+    yield front_matter("MCP tools", "tools, parameters of tools, memory_search, tool reference")
+    yield "The tools of `speckit-memory serve`, with the parameters that their definitions name. Made from the"
+    yield "declarations by `scripts/docs.py`. Some descriptions are shorter in the definitions that a model reads."
+    workspace = Workspace(lambda _: Memory.open(), settings())
+    declared_tools = {tool.name: operation for operation, tool in operations_of_tools()}
+    for tool in app_tools(workspace, ThreadLimits()):
+        operation = declared_tools.get(tool.name)
+        yield f"\n## `{tool.name}`\n\n{tool.description}"
+        if operation:
+            yield f"\nCommand: `{operation.command}`." if operation.command else f"\nNo command: {operation.one_door}."
+        helps = {name: option.help for name, (_, _, option) in operation.of_tool().items()} if operation else {}
+        if properties := tool.parameters["properties"]:
+            yield "\n| parameter | accepted | meaning |\n|---|---|---|"
+            for name, form in properties.items():
+                yield f"| `{name}` | {accepted(form)} | {helps.get(name, form.get('description', ''))} |"
 
 
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
@@ -179,6 +207,7 @@ PAGES = {
     "docs/components.md": components,
     "docs/errors.md": errors,
     "docs/cli.md": commands,
+    "docs/tools.md": tools,
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+TEXT_FIELD = "memory_text"
+"""The field that contains stored text. Its name tells a client that the text is data, not instructions."""
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
 """Blanks, everything that some readers treat as a line end, and bidirectional control characters."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

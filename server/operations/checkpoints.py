@@ -10,7 +10,7 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridge, plural
 from speckit_memory.server.calls.parameters import CheckpointName, Flag, Folder, Limit
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
 from speckit_memory.server.operations.view import Row, View
 
 BUDGET = 600
@@ -19,28 +19,25 @@ NamedCheckpoint = Annotated[CheckpointName, Option("Name of the checkpoint.", ar
 
 
 class CheckpointCreation(Parameters):
-    """The parameters of `checkpoint create`."""
-
     name: NamedCheckpoint
-    folder: Annotated[
-        Folder, Option("Only the memories of this folder and below.", tool="specFolder", metavar="FOLDER")
-    ] = ""
+    folder: Annotated[Folder, Option("Only the memories of this folder and below.", tool="specFolder")] = ""
     metadata: Annotated[
         dict[str, Any] | None,
-        Option("A JSON object that is shown with the checkpoint.", brief="Shown by checkpoint_list", metavar="JSON"),
+        Option("A JSON object that is shown with the checkpoint.", brief="Shown by checkpoint_list"),
     ] = None
 
 
 @operation(
-    group="administration",
-    params=CheckpointCreation,
-    command="checkpoint create",
-    tool="checkpoint_create",
-    title="Keep checkpoint",
-    brief="Save the state of all memories under a new name.",
+    "administration",
+    "checkpoint create",
+    Tool(
+        "checkpoint_create",
+        "Keep checkpoint",
+        "Save the state of all memories under a new name.",
+        budget=BUDGET,
+        lengthy=True,
+    ),
     repeatable=False,
-    lengthy=True,
-    budget=BUDGET,
 )
 def create(call: Call, params: CheckpointCreation) -> View:
     """Store the present state of all memories under a new NAME.
@@ -65,26 +62,23 @@ def create(call: Call, params: CheckpointCreation) -> View:
 
 
 class CheckpointListing(Parameters):
-    """The parameters of `checkpoint list`."""
-
     folder: Annotated[
         Folder,
-        Option(
-            "Only checkpoints of this folder, below it, and of the whole store.", tool="specFolder", metavar="FOLDER"
-        ),
+        Option("Only checkpoints of this folder, below it, and of the whole store.", tool="specFolder"),
     ] = ""
     limit: Annotated[Limit, Option("Maximum number of checkpoints.")] = 50
 
 
 @operation(
-    group="administration",
-    params=CheckpointListing,
-    command="checkpoint list",
-    tool="checkpoint_list",
-    title="List checkpoints",
-    brief="List checkpoints, latest first; of a folder, those of the whole store too.",
+    "administration",
+    "checkpoint list",
+    Tool(
+        "checkpoint_list",
+        "List checkpoints",
+        "List checkpoints, latest first; of a folder, those of the whole store too.",
+        budget=BUDGET,
+    ),
     reads=True,
-    budget=BUDGET,
 )
 def list_checkpoints(call: Call, params: CheckpointListing) -> View:
     """List the checkpoints of the store, the latest first, and mark damaged ones."""
@@ -107,8 +101,6 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 class CheckpointRestoration(Parameters):
-    """The parameters of `checkpoint restore`."""
-
     name: NamedCheckpoint
     replace: Annotated[
         Flag,
@@ -125,15 +117,16 @@ class CheckpointRestoration(Parameters):
 
 
 @operation(
-    group="administration",
-    params=CheckpointRestoration,
-    command="checkpoint restore",
-    tool="checkpoint_restore",
-    title="Restore checkpoint",
-    brief="Restore the memories of a checkpoint; later ones stay.",
+    "administration",
+    "checkpoint restore",
+    Tool(
+        "checkpoint_restore",
+        "Restore checkpoint",
+        "Restore the memories of a checkpoint; later ones stay.",
+        budget=BUDGET,
+        lengthy=True,
+    ),
     destroys=True,
-    lengthy=True,
-    budget=BUDGET,
 )
 def restore(call: Call, params: CheckpointRestoration) -> View:
     """Restore the memories of the checkpoint NAME.
@@ -166,15 +159,13 @@ def restore(call: Call, params: CheckpointRestoration) -> View:
     return View(
         told_restore(result),
         {"checkpoint": as_row(result.checkpoint), **outcome},
-        facts={"the state before is kept as": done.before, "files": "unchanged; searches use the store"},
-        hints=(files,) if any(parted.values()) else (),
+        facts={"the state before is kept as": done.before, "files": call.way("", "unchanged; searches use the store")},
+        hints=(files,) if any(parted.values()) or call.common else (),
         document={"checkpoint": as_json(result.checkpoint), **outcome},
     )
 
 
 class CheckpointDeletion(Parameters):
-    """The parameters of `checkpoint delete`."""
-
     name: NamedCheckpoint
     confirm_name: Annotated[
         str,
@@ -184,15 +175,11 @@ class CheckpointDeletion(Parameters):
 
 
 @operation(
-    group="administration",
-    params=CheckpointDeletion,
-    command="checkpoint delete",
-    tool="checkpoint_delete",
-    title="Delete checkpoint",
-    brief="Remove a checkpoint for good.",
+    "administration",
+    "checkpoint delete",
+    Tool("checkpoint_delete", "Delete checkpoint", "Remove a checkpoint for good.", budget=BUDGET),
     destroys=True,
     repeatable=False,
-    budget=BUDGET,
 )
 def delete(call: Call, params: CheckpointDeletion) -> View:
     """Delete the checkpoint NAME permanently."""

@@ -21,6 +21,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.server.calls.argument_problems import FAR, problems_of
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.arguments.typed_text import decode_option
+from speckit_memory.server.console.failures import show_problems
 from speckit_memory.server.console.markdown import plain_value
 from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, printable, table, table_rows, wrap_text
@@ -78,15 +79,17 @@ def derive_command(operation: Operation) -> click.Command:
     def run(common: Common, **values: Any) -> int:
         params = _validated(operation, values)
         with ExitStack() as opened:
-            view = operation.run(CommandCall(common, opened), params)
+            view = operation.function(CommandCall(common, opened), params)
             if view.after:
                 view.after(view.data[view.rows])
         for remark in view.remarks:
             click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
-        if common.as_json:
-            print_json(view.data if view.document is None else view.document)
+        if not common.as_json:
+            show(view)
+        elif view.problems:
+            print_json(SpeckitError.of(view.problems).as_json())
         else:
-            _show(view)
+            print_json(view.data if view.document is None else view.document)
         return view.status
 
     decorated = shared_options(*operation.shared)(run)
@@ -96,28 +99,28 @@ def derive_command(operation: Operation) -> click.Command:
     return click.command(operation.command.rpartition(" ")[2], help=operation.help)(decorated)
 
 
-def _show(view: View) -> None:
+def show(view: View) -> None:
     """Prints a view; only its text if it has one, which may be piped into a file."""
     stream = sys.stdout if view.text is None else sys.stderr
 
     def say(text: str, **style: Any) -> None:
         click.echo(wrap_text(text, stream=stream, **style), file=stream)
 
-    if view.summary:
-        say(view.summary)
-    shown = [(name, plain_value(value)) for name, value in view.facts.items() if value not in ("", None, [], {})]
-    for line in table_rows(shown):
-        click.echo(line, file=stream)
+    show_problems(view.problems, stream)
     rows: list[Row] = view.data[view.rows] if view.rows else []
     if rows and view.heads:
         _show_table(view, rows)
-    elif rows:
-        for row in rows:
-            head, *texts = view.cells(row)
-            first, *more = head.split("\n")
-            click.echo(wrap_text(" · ".join(filter(None, [first, *texts])), indent="    ", first="  "))
-            for line in more:
-                click.echo(wrap_text(line, indent="    "))
+    if view.summary:
+        say(view.summary)
+    shown = {name: plain_value(value) for name, value in view.facts.items() if value not in ("", None, [], {})}
+    for line in table_rows([tuple(map(_cell, fact)) for fact in shown.items()]):
+        click.echo(line, file=stream)
+    for row in rows if not view.heads else ():
+        head, *texts = view.cells(row)
+        first, *more = head.split("\n")
+        click.echo(wrap_text(" · ".join(filter(None, [first, *texts])), indent="    ", first="  "))
+        for line in more:
+            click.echo(wrap_text(line, indent="    "))
     for hint in view.hints:
         say(hint, dim=True)
     if view.text is not None:
@@ -125,10 +128,15 @@ def _show(view: View) -> None:
 
 
 def _show_table(view: View, rows: list[Row]) -> None:
-    columns = list(zip(view.heads, *map(view.cells, rows), strict=True))
+    columns = list(zip(view.heads, *(map(_cell, view.cells(row)) for row in rows), strict=True))
     filled = [column for column in columns if any(column[1:])]
     figures = [place for place, column in enumerate(filled) if all(map(_is_figure, column[1:]))]
     click.echo(table(list(zip(*filled, strict=True)), right=figures, headed=True))
+
+
+def _cell(text: str) -> str:
+    """A text on one line, which cannot control the terminal."""
+    return " ".join(printable(text).split())
 
 
 def _is_figure(cell: str) -> bool:
@@ -169,7 +177,11 @@ def _parameter(name: str, field: FieldInfo, option: Option) -> Callable[[Any], A
             metavar = f"[{metavar}]"
         settings |= {"required": field.is_required(), "metavar": f"{metavar}..." if several else metavar}
         return click.argument(name, nargs=-1 if several else 1, **settings)
-    settings |= {"help": option.help, "metavar": option.metavar, "required": field.is_required()}
+    settings |= {
+        "help": option.help,
+        "metavar": option.metavar or (name.upper() if kind is str else None),
+        "required": field.is_required(),
+    }
     if option.flag:
         settings = {"help": option.help, "flag_value": option.flag, "default": field.default}
     elif kind is bool:
@@ -192,7 +204,7 @@ def _form(field: FieldInfo) -> tuple[Any, list[Any], bool]:
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, list[Any]]:
-    """A type without None and without metadata, and the metadata; str for an id or key."""
+    """A type without None and without metadata, and the metadata; Any for an id or key."""
     metadata: list[Any] = []
     while True:
         if get_origin(annotation) is Annotated:
@@ -201,7 +213,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, list[Any]]:
                 metadata += each.metadata if isinstance(each, FieldInfo) else [each]
         elif get_origin(annotation) in (Union, UnionType):
             options = [each for each in get_args(annotation) if each is not type(None)]
-            annotation = options[0] if len(options) == 1 else str
+            annotation = options[0] if len(options) == 1 else Any
         else:
             return get_origin(annotation) if get_origin(annotation) is dict else annotation, metadata
 

@@ -11,7 +11,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.calls.parameters import Flag, Folder, MemoryName, Name, Tier
 from speckit_memory.server.operations.fields import ID_OR_KEY
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
 from speckit_memory.server.operations.view import Row, View
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ DryRun = Annotated[Flag, Option("Show what would be deleted without deleting it.
 
 
 class Deletion(Parameters):
-    """The parameters of `delete`."""
-
     key: Annotated[
         MemoryName | None, Option("Id or key of the memory.", tool="id", argument=True, metavar=ID_OR_KEY)
     ] = None
@@ -63,15 +61,12 @@ class Deletion(Parameters):
 
 
 @operation(
-    group="daily",
-    params=Deletion,
-    command="delete",
-    tool="memory_delete",
-    title="Delete memory",
-    brief="Delete a memory or folder; undo brings all back.",
+    "daily",
+    "delete",
+    Tool(
+        "memory_delete", "Delete memory", "Delete a memory or folder; undo brings all back.", budget=BUDGET, core=True
+    ),
     destroys=True,
-    core=True,
-    budget=BUDGET,
 )
 def delete(call: Call, params: Deletion) -> View:
     """Delete a memory, a folder or a tier; `undelete` restores it.
@@ -115,8 +110,6 @@ def delete(call: Call, params: Deletion) -> View:
 
 
 class TierDeletion(Parameters):
-    """The parameters of `memory_bulk_delete`."""
-
     tier: Annotated[Tier, Option("Tier whose memories are deleted.")]
     confirm: Annotated[Flag, Option("Whether the deletion is confirmed.")] = False
     folder: Annotated[Folder, Option("Only the memories of this folder and below.", tool="specFolder")] = ""
@@ -128,15 +121,17 @@ class TierDeletion(Parameters):
 
 
 @operation(
-    group="daily",
-    params=TierDeletion,
-    tool="memory_bulk_delete",
-    title="Delete a tier",
-    brief="Delete a tier after a checkpoint; needs confirm. memory_delete can undo it.",
+    "daily",
+    "",
+    Tool(
+        "memory_bulk_delete",
+        "Delete a tier",
+        "Delete a tier after a checkpoint; needs confirm. memory_delete can undo it.",
+        budget=BUDGET,
+        lengthy=True,
+    ),
     one_door="the command is `delete --tier`",
     destroys=True,
-    lengthy=True,
-    budget=BUDGET,
 )
 def bulk_delete(call: Call, params: TierDeletion) -> View:
     """Delete all memories of a tier, after a checkpoint."""
@@ -185,17 +180,10 @@ def _deleted(call: Call, deleted: DeletionResult, dry_run: bool) -> View:
 
 
 class Undeletion(Parameters):
-    """The parameters of `undelete`."""
-
     deletion: Annotated[Name | None, Option("Name of the deletion; without one, list them.", argument=True)] = None
 
 
-@operation(
-    group="daily",
-    params=Undeletion,
-    command="undelete",
-    one_door="the tool is memory_delete with `undo`",
-)
+@operation("daily", "undelete", one_door="the tool is memory_delete with `undo`")
 def undelete(call: Call, params: Undeletion) -> View:
     """Restore a DELETION: memories with their learned data, and files.
 
@@ -230,11 +218,12 @@ def _restored(call: Call, name: str) -> View:
 
     back = call.memory().deletions.undelete(name)
     memories, files = plural(len(back.memories), "memory"), plural(len(back.files), "file")
-    waiting = f"{plural(back.pending, 'passage')} without vectors, lexical search finds all already: {WHO_EMBEDS}"
+    waiting = f"{plural(back.pending, 'passage')} without vectors: {WHO_EMBEDS}"
+    found = f"lexical search finds all already; vectors follow: {WHO_EMBEDS}"
     return View(
         f"{memories} and {files} are back",
         {"undone": name, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
-        hints=(waiting,) if back.pending else (),
+        hints=(call.way(waiting, found),) if back.pending else (),
         document={
             "undone": name,
             "memories": list(back.memories),

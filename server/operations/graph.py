@@ -10,10 +10,10 @@ from pydantic import Field
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.calls.parameters import Flag, MemoryName, Required
+from speckit_memory.server.console.markdown import TEXT_FIELD
 from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, Direction, Relation
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
 from speckit_memory.server.operations.view import Row, View
-from speckit_memory.server.replies.envelope import TEXT_FIELD
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage
@@ -25,8 +25,6 @@ MORE = "there are more links: ask for fewer hops, one direction or some relation
 
 
 class LineageQuery(Parameters):
-    """The parameters of `lineage`."""
-
     key: Annotated[MemoryName, Option("Id or key of the memory.", tool="memoryId", argument=True, metavar=ID_OR_KEY)]
     depth: Annotated[
         int, Field(strict=True, ge=1, le=10), Option("Maximum number of hops, 1 to 10.", tool="maxDepth")
@@ -47,15 +45,16 @@ class LineageQuery(Parameters):
 
 
 @operation(
-    group="daily",
-    params=LineageQuery,
-    command="lineage",
-    tool="memory_drift_why",
-    title="Explain decision",
-    brief="Why a memory was decided: its causal links, and contradictions.",
+    "daily",
+    "lineage",
+    Tool(
+        "memory_drift_why",
+        "Explain decision",
+        "Why a memory was decided: its causal links, and contradictions.",
+        budget=BUDGET,
+        cached=True,
+    ),
     reads=True,
-    cached=True,
-    budget=BUDGET,
 )
 def lineage(call: Call, params: LineageQuery) -> View:
     """Show why a memory was decided and what followed, by its causal links.
@@ -152,22 +151,19 @@ def _put_words(links: list[dict[str, Any]], found: Lineage) -> None:
         said.add(other)
 
 
-class NoParameters(Parameters):
-    """An operation without parameters."""
-
-
 @operation(
-    group="administration",
-    params=NoParameters,
-    command="graph show",
-    tool="memory_causal_stats",
-    title="Count links",
-    brief="Count causal links by relation and maker, and memories with one.",
+    "administration",
+    "graph show",
+    Tool(
+        "memory_causal_stats",
+        "Count links",
+        "Count causal links by relation and maker, and memories with one.",
+        budget=BUDGET,
+        cached=True,
+    ),
     reads=True,
-    cached=True,
-    budget=BUDGET,
 )
-def show(call: Call, params: NoParameters) -> View:  # noqa: ARG001 -- there are none
+def show(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- there are none
     """Show how dense the causal graph is and who made its edges.
 
     Below 0.5 edges per memory the graph is sparse, from 1 on it is dense. In a dense graph memories are ranked by the
@@ -213,13 +209,8 @@ def show(call: Call, params: NoParameters) -> View:  # noqa: ARG001 -- there are
     )
 
 
-@operation(
-    group="administration",
-    params=NoParameters,
-    command="graph link",
-    one_door=RARE,
-)
-def link_names(call: Call, params: NoParameters) -> View:  # noqa: ARG001 -- there are none
+@operation("administration", "graph link", one_door=RARE)
+def link_names(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- there are none
     """Link memories that share a name, while the graph has few edges.
 
     Linking needs less than one edge per memory. Names are found by rules: consecutive capitalised words, headings,
@@ -234,22 +225,14 @@ def link_names(call: Call, params: NoParameters) -> View:  # noqa: ARG001 -- the
 
 
 class EdgeRemoval(Parameters):
-    """The parameters of `graph remove`."""
-
     made_by: Annotated[
         Required,
-        Option("The process that made the edges, as `graph show` lists it.", command="--by", metavar="NAME"),
+        Option("The process that made the edges, as `graph show` lists it.", command="--by"),
     ]
     dry_run: Annotated[Flag, Option("Count the edges and delete none.")] = False
 
 
-@operation(
-    group="administration",
-    params=EdgeRemoval,
-    command="graph remove",
-    one_door=RARE,
-    destroys=True,
-)
+@operation("administration", "graph remove", one_door=RARE, destroys=True)
 def remove(call: Call, params: EdgeRemoval) -> View:
     """Delete every causal edge that an automatic process made.
 

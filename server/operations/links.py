@@ -17,7 +17,7 @@ from speckit_memory.server.operations.fields import (
     Number,
     Relation,
 )
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
 from speckit_memory.server.operations.view import Row, View
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ MOST_STALE = 20
 
 
 class NewLink(Parameters):
-    """The parameters of `links add`."""
-
     source: Annotated[
         MemoryName,
         Option("Memory that the link begins at.", tool="sourceId", argument=True, metavar=ID_OR_KEY),
@@ -47,13 +45,9 @@ class NewLink(Parameters):
 
 
 @operation(
-    group="daily",
-    params=NewLink,
-    command="links add",
-    tool="memory_causal_link",
-    title="Link memories",
-    brief="Link two memories, or change their link.",
-    budget=BUDGET,
+    "daily",
+    "links add",
+    Tool("memory_causal_link", "Link memories", "Link two memories, or change their link.", budget=BUDGET),
 )
 def add(call: Call, params: NewLink) -> View:
     """Link two memories, as in `new.md supersedes old.md`, or change the link.
@@ -79,21 +73,20 @@ def add(call: Call, params: NewLink) -> View:
 
 
 class LinkRemoval(Parameters):
-    """The parameters of `links remove`."""
-
     link: Annotated[Number, Option("Number of the link, which `lineage` shows.", tool="edgeId", argument=True)]
 
 
 @operation(
-    group="daily",
-    params=LinkRemoval,
-    command="links remove",
-    tool="memory_causal_unlink",
-    title="Remove link",
-    brief="Remove a causal link by the id that memory_drift_why shows.",
+    "daily",
+    "links remove",
+    Tool(
+        "memory_causal_unlink",
+        "Remove link",
+        "Remove a causal link by the id that memory_drift_why shows.",
+        budget=BUDGET,
+    ),
     destroys=True,
     repeatable=False,
-    budget=BUDGET,
 )
 def remove(call: Call, params: LinkRemoval) -> View:
     """Remove the link with the number LINK, which `lineage` shows.
@@ -122,20 +115,12 @@ Maker = Annotated[Name, Option("Only changes by this maker, such as consolidatio
 
 
 class LinkHistory(Parameters):
-    """The parameters of `links history`."""
-
     key: Annotated[MemoryName | None, Option("Only changes of this memory.", argument=True, metavar=ID_OR_KEY)] = None
     by: Maker = ""
     limit: Annotated[HistoryLimit, Option("Maximum number, the latest first.")] = 100
 
 
-@operation(
-    group="daily",
-    params=LinkHistory,
-    command="links history",
-    one_door=RARE,
-    reads=True,
-)
+@operation("daily", "links history", one_door=RARE, reads=True)
 def history(call: Call, params: LinkHistory) -> View:
     """Show changes of links: strengths, additions and removals.
 
@@ -174,21 +159,13 @@ def _change_cells(change: Row) -> tuple[str, ...]:
 
 
 class LinkUndo(Parameters):
-    """The parameters of `links undo`."""
-
     changes: Annotated[list[Number], Option("Numbers of changes.", argument=True, metavar="CHANGE")] = []
     by: Annotated[
         Name, Option("All changes by this maker, such as consolidation.", command="--by", metavar="MAKER")
     ] = ""
 
 
-@operation(
-    group="daily",
-    params=LinkUndo,
-    command="links undo",
-    one_door=RARE,
-    destroys=True,
-)
+@operation("daily", "links undo", one_door=RARE, destroys=True)
 def undo(call: Call, params: LinkUndo) -> View:
     """Undo changes of links by number, or all changes by a maker.
 
@@ -213,17 +190,10 @@ def undo(call: Call, params: LinkUndo) -> View:
 
 
 class LinkReview(Parameters):
-    """The parameters of `links review`."""
-
     dismiss: Annotated[Number | None, Option("Mark the pair as not contradictory.", metavar="NUMBER")] = None
 
 
-@operation(
-    group="daily",
-    params=LinkReview,
-    command="links review",
-    one_door=RARE,
-)
+@operation("daily", "links review", one_door=RARE)
 def review(call: Call, params: LinkReview) -> View:
     """Show pairs that seem to contradict each other, and memories unused for 90 days.
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from speckit_memory.config.workspace.settings import Settings
-from speckit_memory.server.console.markdown import about, fields, quote_text
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, quote_text
 from speckit_memory.server.operations.catalogue import MODULES
-from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option
+from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Tool
 from speckit_memory.server.replies.call_progress import Pages
-from speckit_memory.server.replies.envelope import TEXT_FIELD, Reply, nothing
+from speckit_memory.server.replies.envelope import Reply, nothing
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
@@ -51,14 +51,14 @@ class ToolCall:
         return tool
 
 
-def operations_of_tools() -> list[Operation]:
+def operations_of_tools() -> list[tuple[Operation, Tool]]:
     """The operations that are tools."""
     for module in MODULES:
         import_module(f"speckit_memory.server.operations.{module}")
-    return [each for each in OPERATIONS if each.tool]
+    return [(each, each.tool) for each in OPERATIONS if each.tool]
 
 
-def function_of(operation: Operation, workspace: Workspace) -> Callable[..., Reply]:
+def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Callable[..., Reply]:
     """The function of the tool, whose signature has the parameters as the tool names them."""
     parameters = operation.of_tool()
 
@@ -66,10 +66,10 @@ def function_of(operation: Operation, workspace: Workspace) -> Callable[..., Rep
         given = {parameters[name][0]: value for name, value in values.items()}
         # validated already: the signature has the types of the model
         params = operation.params.model_construct(**given)
-        return _reply(operation.run(ToolCall(workspace), params), cached=operation.cached)
+        return _reply(operation.function(ToolCall(workspace), params), cached=tool.cached)
 
-    run.__name__ = operation.tool
-    run.__doc__ = operation.description
+    run.__name__ = tool.name
+    run.__doc__ = tool.brief
     signature = Signature([_parameter(name, *about_it[1:]) for name, about_it in parameters.items()])
     run.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
     return run

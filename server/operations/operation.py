@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 Group = Literal["daily", "set-up", "tuning", "administration"]
 """The heading of a command in the help of the whole command line."""
-BUDGET = 1000
-"""Token budget of an answer, unless an operation declares another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Option:
         tool: Name of the tool's parameter, by default that of the field in camel case; None if the tool has none.
         brief: Description in the tool's schema; "" for that of the field's type, if any.
         command: Spelling of the option, by default `--` and the name of the field; None if the command has none.
-        metavar: Placeholder of the value in the help.
+        metavar: Placeholder of the value in the help, by default the name of the field.
         argument: Whether the command takes it by position instead of as an option.
         flag: Value that the option stands for, if it takes none.
         advanced: Whether the tool's definition in the profile `core` omits it.
@@ -93,38 +91,88 @@ Run = Callable[[Call, P], View]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """A declared operation, see `operation`."""
+class Tool:
+    """How an operation is offered over MCP.
 
-    run: Callable[[Any, Any], View]
-    params: type[Parameters]
-    group: Group
-    command: str
-    tool: str
+    Attributes:
+        name: Name of the tool.
+        title: Name for users.
+        brief: Description for models.
+        budget: Token budget of an answer.
+        lengthy: Whether a call may take long.
+        here: Whether the server's own process must answer, although the tool only reads.
+        cached: Whether answers may be cached.
+        core: Whether the profile `core` has the tool.
+        unused: Finds parameters without effect.
+        equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
+    """
+
+    name: str
     title: str
     brief: str
-    one_door: str
-    reads: bool
-    destroys: bool
-    repeatable: bool
-    lengthy: bool
-    here: bool
-    cached: bool
-    core: bool
-    budget: int
-    shared: tuple[SharedOption, ...]
-    unused: Rule | None
-    equal: Callable[[Workspace], Callable[[Mapping[str, Any]], Hashable]] | None
+    budget: int = 1000
+    lengthy: bool = False
+    here: bool = False
+    cached: bool = False
+    core: bool = False
+    unused: Rule | None = None
+    equal: Callable[[Workspace], Callable[[Mapping[str, Any]], Hashable]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Declares, as a decorator, that a function is an operation.
+
+    The docstring of the function is the description at the command line, and the type of its argument `params` is the
+    model of the parameters.
+
+    Attributes:
+        group: Heading of the command in the help of the whole command line.
+        command: Words that call the command; "" for an operation without one.
+        tool: The MCP tool; None for an operation without one.
+        one_door: Why the operation has no command or no tool; "" if it has both.
+        reads: Whether it never writes.
+        destroys: Whether it may delete or overwrite.
+        repeatable: Whether repeating a call has no further effect.
+        shared: Options of many commands that the command has.
+        run: The function.
+    """
+
+    group: Group
+    command: str
+    tool: Tool | None = None
+    one_door: str = ""
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = True
+    shared: tuple[SharedOption, ...] = ("db", "json")
+    run: Callable[[Any, Any], View] | None = None
+
+    def __call__(self, run: Run[P]) -> Run[P]:
+        """Declares the operation. Raises TypeError if it neither has both doors nor says why not."""
+        if bool(self.command and self.tool) is bool(self.one_door):
+            raise TypeError(f"{run.__name__}: one_door is the reason why an operation is not offered at both doors")
+        OPERATIONS.append(replace(self, run=run))
+        return run
+
+    @property
+    def function(self) -> Callable[[Any, Any], View]:
+        """The declared function."""
+        assert self.run is not None
+        return self.run
+
+    @property
+    def params(self) -> type[Parameters]:
+        """The model of the parameters."""
+        assert self.run is not None
+        annotation = self.run.__annotations__["params"]
+        model: type[Parameters] = self.run.__globals__[annotation] if isinstance(annotation, str) else annotation
+        return model
 
     @property
     def help(self) -> str:
         """The description at the command line."""
-        return cleandoc(self.run.__doc__ or "")
-
-    @property
-    def description(self) -> str:
-        """The description of the tool."""
-        return self.brief or self.help.partition("\n\n")[0].replace("\n", " ")
+        return cleandoc(self.function.__doc__ or "")
 
     def options(self) -> list[tuple[str, FieldInfo, Option]]:
         """The fields of the parameters with their names and options."""
@@ -139,88 +187,14 @@ class Operation:
         }
 
 
+operation = Operation
 OPERATIONS: list[Operation] = []
 """The operations of the modules imported so far."""
 
 
-def operation(
-    *,
-    group: Group,
-    params: type[P],
-    command: str = "",
-    tool: str = "",
-    title: str = "",
-    brief: str = "",
-    one_door: str = "",
-    reads: bool = False,
-    destroys: bool = False,
-    repeatable: bool = True,
-    lengthy: bool = False,
-    here: bool = False,
-    cached: bool = False,
-    core: bool = False,
-    budget: int = BUDGET,
-    shared: tuple[SharedOption, ...] = ("db", "json"),
-    unused: Rule | None = None,
-    equal: Callable[[Workspace], Callable[[Mapping[str, Any]], Hashable]] | None = None,
-) -> Callable[[Run[P]], Run[P]]:
-    """Declares an operation. The docstring of the function is the description at the command line.
-
-    Args:
-        group: Heading of the command in the help of the whole command line.
-        params: Model of the parameters.
-        command: Words that call the command; "" for an operation without one.
-        tool: Name of the MCP tool; "" for an operation without one.
-        title: Name of the tool for users.
-        brief: Description of the tool; "" for the first paragraph of the docstring.
-        one_door: Why the operation has no command or no tool; "" if it has both.
-        reads: Whether it never writes.
-        destroys: Whether it may delete or overwrite.
-        repeatable: Whether repeating a call has no further effect.
-        lengthy: Whether the tool may run for long.
-        here: Whether the server's own process must answer, though the tool only reads.
-        cached: Whether the tool's answers may be cached.
-        core: Whether the profile `core` has the tool.
-        budget: Token budget of the tool's answers.
-        shared: Options of many commands that the command has.
-        unused: Finds parameters of the tool without effect.
-        equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
-    """
-    if bool(command and tool) is bool(one_door):
-        raise TypeError(f"{command or tool}: one_door is the reason why an operation is not offered at both doors")
-
-    def declare(run: Run[P]) -> Run[P]:
-        OPERATIONS.append(
-            Operation(
-                run=run,
-                params=params,
-                group=group,
-                command=command,
-                tool=tool,
-                title=title,
-                brief=brief,
-                one_door=one_door,
-                reads=reads,
-                destroys=destroys,
-                repeatable=repeatable,
-                lengthy=lengthy,
-                here=here,
-                cached=cached,
-                core=core,
-                budget=budget,
-                shared=shared,
-                unused=unused,
-                equal=equal,
-            )
-        )
-        return run
-
-    return declare
-
-
 def option_of(field: FieldInfo) -> Option:
     """The option in the annotation of a field."""
-    return next(each for each in field.metadata if isinstance(each, Option))
+    return [each for each in field.metadata if isinstance(each, Option)][-1]
 
 
 def _camel(name: str) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from speckit_memory.errors import Problem
 
 Row = dict[str, Any]
 Cells = Callable[[Row], Sequence[str]]
@@ -29,6 +32,7 @@ class View:
         text: A text to print as it is: at the command line everything else goes to standard error.
         hints: Sentences on what to do next.
         remarks: Sentences that the command prints to standard error.
+        problems: What was found to be wrong; the JSON document of the command is then that of an error.
         document: JSON document of the command where it differs from `data`.
         status: Exit status of the command.
         reply: Further fields of the tool's `Reply`, such as its budget.
@@ -44,6 +48,7 @@ class View:
     text: str | None = None
     hints: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     document: dict[str, Any] | None = None
     status: int = 0
     reply: dict[str, Any] = field(default_factory=dict)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from speckit_memory.config.options.tool_profile import ToolProfile
 from speckit_memory.config.workspace.settings import PROFILE_VARIABLE
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server.operations.mcp_tools import operations_of_tools
 
 if TYPE_CHECKING:
     from speckit_memory.server.calls.tool import SpeckitTool
-
-CORE = (
-    "memory_context",
-    "memory_search",
-    "memory_save",
-    "memory_delete",
-    "memory_validate",
-    "memory_index_scan",
-)
-"""The tools of the profile `core`: find, read, write, undo, judge and index, which cover an agent's daily work."""
 
 UNSAID = {
     "memory_search": (
@@ -36,14 +28,30 @@ UNSAID = {
         "applyLengthPenalty",
         "bypassCache",
     ),
-    "memory_index_scan": ("includeConstitutional", "includeSpecDocs"),
 }
-"""Parameters that the definitions of the profile `core` omit, as agents rarely need them."""
+"""Parameters of tools that are no operations, which the definitions of the profile `core` omit: agents rarely need
+them."""
+
+
+@cache
+def core_tools() -> tuple[str, ...]:
+    """The tools of the profile `core`: find, read, write, undo, judge and index, which cover an agent's daily work."""
+    return ("memory_context", "memory_search", *(tool.name for _, tool in operations_of_tools() if tool.core))
+
+
+@cache
+def unsaid() -> dict[str, tuple[str, ...]]:
+    """The parameters that the definitions of the profile `core` omit, by tool."""
+    advanced = {
+        tool.name: tuple(name for name, (_, _, option) in operation.of_tool().items() if option.advanced)
+        for operation, tool in operations_of_tools()
+    }
+    return UNSAID | advanced
 
 
 def offers(profile: ToolProfile, name: str) -> bool:
     """Whether a profile has the tool."""
-    return profile == "full" or name in CORE
+    return profile == "full" or name in core_tools()
 
 
 def offered_tools(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[SpeckitTool]:
@@ -51,7 +59,7 @@ def offered_tools(tools: Sequence[SpeckitTool], profile: ToolProfile) -> list[Sp
     if profile == "full":
         return list(tools)
     # hidden parameters still work; only their definitions are left out to save tokens
-    return [tool.saying_less(UNSAID.get(tool.name, ())) for tool in tools if offers(profile, tool.name)]
+    return [tool.saying_less(unsaid().get(tool.name, ())) for tool in tools if offers(profile, tool.name)]
 
 
 def left_out(name: str, profile: ToolProfile) -> SpeckitError:
