@@ -1,23 +1,36 @@
-"""Writes the reference pages that are made from the code: components, errors, commands. `--check` only compares."""
+"""Writes what is made from declarations: the catalogue of commands, and the reference pages of components, errors,
+commands and tools. `--check` only compares."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 import click
 
-import speckit_memory.server.commands.cli
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.engine import Memory
 from speckit_memory.engine import components as assembly
 from speckit_memory.errors.codes import CODES
 from speckit_memory.pipeline.roles.contracts import SLOT_ROLES
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
+from speckit_memory.server.commands.cli import HAND_WRITTEN, HEADINGS
+from speckit_memory.server.commands.cli import ROOT as COMMAND_LINE
+from speckit_memory.server.mcp_server.app import tools as app_tools
+from speckit_memory.server.operations.catalogue import COMMANDS
+from speckit_memory.server.operations.mcp_tools import operations_of_tools
+from speckit_memory.server.operations.operation import OPERATIONS, Operation
+from speckit_memory.server.replies.worker_calls import ThreadLimits
+from speckit_memory.server.workspace.workspace import Workspace
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DECLARATIONS = ROOT / "server" / "operations"
 SLOT_TITLES = {
     "understand": "candidates: understand",
     "channels": "candidates: channels",
@@ -78,6 +91,8 @@ def shown(value: Any) -> str:
 def accepted(spec: dict[str, Any]) -> str:
     if "anyOf" in spec:
         return " or ".join(accepted(option) for option in spec["anyOf"])
+    if isinstance(spec.get("type"), list):
+        return " or ".join(spec["type"])
     if "enum" in spec:
         return ", ".join(f"`{value}`" for value in spec["enum"])
     if "$ref" in spec:
@@ -106,14 +121,54 @@ def errors() -> Iterator[str]:
         yield f"| {' | '.join(map(str, facts))} |"
 
 
+def declared() -> dict[str, list[Operation]]:
+    """The operations of each module of `server.operations`."""
+    for file in sorted(DECLARATIONS.glob("*.py")):
+        import_module(f"speckit_memory.server.operations.{file.stem}")
+    found: dict[str, list[Operation]] = {}
+    for operation in sorted(OPERATIONS, key=lambda each: each.function.__module__):
+        found.setdefault(operation.function.__module__.rpartition(".")[2], []).append(operation)
+    return found
+
+
+def catalogue() -> Iterator[str]:
+    """The commands in the order of the help: by group, the hand-written ones first, the others by name."""
+    operations = declared()
+    entries: dict[str, list[str]] = {}
+    for name, (group, module) in HAND_WRITTEN.items():
+        own = import_module(f"speckit_memory.server.commands.{module}").command
+        entries[name] = [f"commands.{module}", group, sentence(own.help)]
+    for module, found in operations.items():
+        for one in found:
+            if one.command:
+                entries[one.command] = [f"operations.{module}", one.group, sentence(one.help)]
+    groups, given = list(HEADINGS), list(HAND_WRITTEN)
+
+    def place(name: str) -> tuple[int, int, str]:
+        return groups.index(entries[name][1]), given.index(name) if name in given else len(given), name
+
+    ordered = {name: entries[name] for name in sorted(entries, key=place)}
+    COMMANDS.clear()
+    COMMANDS.update(ordered)  # the page of commands follows
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in ordered.items())
+    yield f'{{"modules": {json.dumps(list(operations))}, "commands": {{\n{lines}\n}}}}'
+
+
+def sentence(help_text: str | None) -> str:
+    """The first sentence of a help."""
+    first = " ".join((help_text or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=[.])\s", first)[0]
+
+
 def commands() -> Iterator[str]:
-    root = speckit_memory.server.commands.cli.ROOT
     yield front_matter("Command line", "commands, options, command line help")
-    yield from command(root, context(root, "speckit-memory"), 2)
+    yield from command(COMMAND_LINE, context(COMMAND_LINE, "speckit-memory"), 2)
 
 
 def command(item: click.Command, here: click.Context, level: int) -> Iterator[str]:
     yield f"\n{'#' * level} `{here.command_path}`\n\n```text\n{item.get_help(here).strip()}\n```"
+    name = here.command_path.partition(" ")[2]
+    yield from (f"\nNo tool: {one.one_door}." for one in OPERATIONS if one.command == name and one.one_door)
     if isinstance(item, click.Group):
         for name in item.list_commands(here):
             child = item.get_command(here, name)
@@ -121,29 +176,53 @@ def command(item: click.Command, here: click.Context, level: int) -> Iterator[st
                 yield from command(child, context(child, name, here), min(level + 1, 4))
 
 
+def tools() -> Iterator[str]:
+    yield front_matter("MCP tools", "tools, parameters of tools, memory_search, tool reference")
+    yield "The tools of `speckit-memory serve`, with the parameters that their definitions name. Made from the"
+    yield "declarations by `scripts/docs.py`. Some descriptions are shorter in the definitions that a model reads."
+    workspace = Workspace(lambda _: Memory.open(), settings())
+    declared_tools = {tool.name: operation for operation, tool in operations_of_tools()}
+    for tool in app_tools(workspace, ThreadLimits()):
+        operation = declared_tools.get(tool.name)
+        yield f"\n## `{tool.name}`\n\n{tool.description}"
+        if operation:
+            yield f"\nCommand: `{operation.command}`." if operation.command else f"\nNo command: {operation.one_door}."
+        helps = {name: option.help for name, (_, _, option) in operation.of_tool().items()} if operation else {}
+        if properties := tool.parameters["properties"]:
+            yield "\n| parameter | accepted | meaning |\n|---|---|---|"
+            for name, form in properties.items():
+                yield f"| `{name}` | {accepted(form)} | {helps.get(name, form.get('description', ''))} |"
+
+
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
     """A context of fixed width, so that the page does not depend on the terminal."""
-    names = speckit_memory.server.commands.cli.ROOT.context_settings["help_option_names"]
+    names = COMMAND_LINE.context_settings["help_option_names"]
     return click.Context(
         item, info_name=name, parent=parent, terminal_width=100, max_content_width=100, help_option_names=names
     )
 
 
-PAGES = {"components.md": components, "errors.md": errors, "cli.md": commands}
+PAGES = {
+    "server/operations/catalogue.json": catalogue,  # first, since the page of commands is read from it
+    "docs/components.md": components,
+    "docs/errors.md": errors,
+    "docs/cli.md": commands,
+    "docs/tools.md": tools,
+}
 
 
 def main() -> int:
     stale = []
     for name, page in PAGES.items():
         text = "\n".join(page()).rstrip() + "\n"
-        file = DOCS / name
+        file = ROOT / name
         if "--check" in sys.argv[1:]:
             if not file.exists() or file.read_text(encoding="utf-8") != text:
                 stale.append(name)
         else:
             file.write_text(text, encoding="utf-8")
     for name in stale:
-        print(f"docs/{name} is out of date: run `python scripts/docs.py`", file=sys.stderr)
+        print(f"{name} is out of date: run `python scripts/docs.py`", file=sys.stderr)
     return 1 if stale else 0
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from speckit_memory.engine.search.reading import TextExcerpt
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.console.markdown import about, one_line, quote_text
-from speckit_memory.server.replies.envelope import TEXT_FIELD, Count, Reply
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, one_line, quote_text
+from speckit_memory.server.replies.envelope import Count, Reply
 from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 from speckit_memory.server.workspace.workspace import Workspace

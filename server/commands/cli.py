@@ -1,93 +1,48 @@
-"""The command line. Each command is a separate module, imported when it is called."""
+"""The command line. A command's module is imported when it is called."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from speckit_memory.errors import SpeckitError, nearest
 from speckit_memory.server.console import completion, failures, standard_streams, terminal
+from speckit_memory.server.operations.catalogue import COMMANDS
 
-COMMANDS: dict[str, str | dict[str, str]] = {
-    "demo": "demo",
-    "init": "init",
-    "index": "index",
-    "search": "search",
-    "match": "match",
-    "list": "list",
-    "show": "show",
-    "save": "save",
-    "update": "update",
-    "validate": "validate",
-    "delete": "delete",
-    "undelete": "undelete",
-    "export": "export",
-    "import": "import_memories",
-    "serve": "serve",
-    "doctor": "doctor",
-    "maintain": "maintain",
-    "stats": "stats",
-    "unarchive": "unarchive",
-    "lineage": "lineage",
-    "help": "help",
-    "links": {
-        "add": "links_add",
-        "remove": "links_remove",
-        "history": "links_history",
-        "undo": "links_undo",
-        "review": "links_review",
-    },
-    "learned": {
-        "list": "learned_list",
-        "forget": "learned_forget",
-        "judgements": "learned_judgements",
-        "undo": "learned_undo",
-    },
-    "task": {"preflight": "task_preflight", "postflight": "task_postflight", "history": "task_history"},
-    "graph": {"show": "graph_show", "link": "graph_link", "remove": "graph_remove"},
-    "checkpoint": {
-        "create": "checkpoint_create",
-        "list": "checkpoint_list",
-        "restore": "checkpoint_restore",
-        "delete": "checkpoint_delete",
-    },
-    "model": {"list": "model_list", "pull": "model_pull", "use": "model_use"},
-    "pipeline": {
-        "check": "pipeline_check",
-        "show": "pipeline_show",
-        "plan": "pipeline_plan",
-        "diff": "pipeline_diff",
-        "schema": "pipeline_schema",
-        "tune": "pipeline_tune",
-        "calibrate": "pipeline_calibrate",
-    },
-    "shadow": {"report": "shadow_report"},
-    "flags": {
-        "list": "flags_list",
-        "audit": "flags_audit",
-        "promote": "flags_promote",
-        "demote": "flags_demote",
-    },
-    "eval": {
-        "run": "eval_run",
-        "compare": "eval_compare",
-        "gate": "eval_gate",
-        "baseline": "eval_baseline",
-        "sensitivity": "eval_sensitivity",
-        "judge": "eval_judge",
-        "replay": "eval_replay",
-        "scorings": "eval_scorings",
-        "history": "eval_history",
-        "ablate": "eval_ablate",
-        "tokens": "eval_tokens",
-        "make-queries": "eval_make_queries",
-    },
+if TYPE_CHECKING:
+    from speckit_memory.server.operations.operation import Group
+
+HAND_WRITTEN: dict[str, tuple[Group, str]] = {
+    "search": ("daily", "search"),
+    "index": ("daily", "index"),
+    "help": ("daily", "help"),
+    "init": ("set-up", "init"),
+    "serve": ("set-up", "serve"),
+    "doctor": ("set-up", "doctor"),
+    "demo": ("set-up", "demo"),
+    "shadow report": ("tuning", "shadow_report"),
+    "pipeline tune": ("tuning", "pipeline_tune"),
+    "pipeline calibrate": ("tuning", "pipeline_calibrate"),
+    "eval run": ("tuning", "eval_run"),
+    "eval compare": ("tuning", "eval_compare"),
+    "eval gate": ("tuning", "eval_gate"),
+    "eval baseline": ("tuning", "eval_baseline"),
+    "eval sensitivity": ("tuning", "eval_sensitivity"),
+    "eval judge": ("tuning", "eval_judge"),
+    "eval replay": ("tuning", "eval_replay"),
+    "eval scorings": ("tuning", "eval_scorings"),
+    "eval history": ("tuning", "eval_history"),
+    "eval ablate": ("tuning", "eval_ablate"),
+    "eval tokens": ("tuning", "eval_tokens"),
+    "eval make-queries": ("tuning", "eval_make_queries"),
+    "pipeline plan": ("tuning", "pipeline_plan"),
 }
+"""The group and the module in `server.commands` of the commands that are no operations."""
 GROUPS = {
     "links": "Causal links between memories: add, remove, history, undo, review.",
     "learned": "Learned trigger phrases and judgements: list, forget, show, undo.",
@@ -102,33 +57,66 @@ GROUPS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are modules of `server.commands`, imported on demand."""
+HEADINGS: dict[str, str] = {
+    "daily": "Daily work",
+    "set-up": "Set-up",
+    "tuning": "Tuning",
+    "administration": "Administration",
+}
+"""The headings of the groups in the help of the whole command line, in their order."""
 
-    def __init__(self, table: Mapping[str, str | dict[str, str]], **settings: Any) -> None:
+
+class LazyGroup(click.Group):
+    """The commands that begin with the same words. Their modules are imported when one of them is called."""
+
+    def __init__(self, words: str, **settings: Any) -> None:
+        """`words` begin every command of the group; "" for all commands."""
         super().__init__(**settings)
-        self.table = table
+        self._words = words
+
+    @property
+    def _table(self) -> dict[str, list[str]]:
+        """The entries of the catalogue by the next word."""
+        begin = f"{self._words} ".lstrip()
+        inside = {command: entry for command, entry in COMMANDS.items() if command.startswith(begin)}
+        return {command.removeprefix(begin).split()[0]: entry for command, entry in inside.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
-        """The names in the order of the table: commands for newcomers first."""
-        return list(self.table)
+        """The names in the order of the catalogue."""
+        return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
         """Imports the module of a command, or builds a group; None for an unknown name."""
-        entry = self.table.get(cmd_name)
+        entry = self._table.get(cmd_name)
         if entry is None:
             return None
-        if isinstance(entry, dict):
-            return LazyGroup(entry, name=cmd_name, help=GROUPS[cmd_name])
-        command: click.Command = import_module(f"speckit_memory.server.commands.{entry}").command
-        return command
+        if not self._words and cmd_name in GROUPS:
+            return LazyGroup(cmd_name, name=cmd_name, help=GROUPS[cmd_name])
+        module = entry[0]
+        if module.startswith("commands."):
+            command: click.Command = import_module(f"speckit_memory.server.{module}").command
+            return command
+        from speckit_memory.server.operations.command_line import load_command
+
+        return load_command(f"{self._words} {cmd_name}".lstrip(), module)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
+        """Writes the commands with one sentence each; those of the whole command line under their headings."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, (_, group, sentence) in self._table.items():
+            told = sentence if self._words else GROUPS.get(name, sentence)
+            sections.setdefault("Commands" if self._words else HEADINGS[group], []).append((name, told))
+        widest = max(len(name) for rows in sections.values() for name, _ in rows)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), told) for name, told in rows])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, with the nearest name offered for an unknown one."""
-        if args and not args[0].startswith("-") and args[0] not in self.table:
-            raise click.UsageError(f"no command '{args[0]}'; {nearest(args[0], self.table)}", ctx)
+        if args and not args[0].startswith("-") and args[0] not in self._table:
+            raise click.UsageError(f"no command '{args[0]}'; {nearest(args[0], self._table)}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -141,7 +129,7 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
 
 
 ROOT = LazyGroup(
-    COMMANDS,
+    "",
     name="speckit-memory",
     help="Local-first project memory for coding agents: index documents, search them, see why, measure it.",
     params=[

@@ -11,9 +11,10 @@ from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnsw
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.markdown import TEXT_FIELD
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
-from speckit_memory.server.replies.envelope import TEXT_FIELD, fit_to_budget
+from speckit_memory.server.replies.envelope import fit_to_budget
 from speckit_memory.server.reports.terminal import show_reports
 from speckit_memory.server.tools import search
 from speckit_memory.server.workspace.workspace import Workspace

@@ -18,11 +18,11 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridge, plural
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
-from speckit_memory.server.commands.search import existing_store
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.failures import show as show_failure
 from speckit_memory.server.console.failures import show_problems
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.views.file_changes import changes, require_watching, until_told_to_end

@@ -7,8 +7,9 @@ from dataclasses import asdict
 import click
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.search import MODES, existing_store
+from speckit_memory.server.commands.search import MODES
 from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, table, wrap_text
 
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from speckit_memory.config.files.paths import is_working_folder
-from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.background.gate import SERVING
-from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
-from speckit_memory.server.console.missing_store import no_store
+from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import beginning, block, print_json, table, wrap_text
 from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
@@ -30,8 +28,6 @@ SHOWN, IN_DOCUMENTS = 5, 10
 WEAK = "Weak match: the answer may not be here."
 USUAL_TIER = "normal"
 SHOWN_FROM_MS = 1
-_UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
-_NAMED = ("correct the path", "leave --db out for the store of the workspace", "create it: index PATH with this --db")
 MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
@@ -171,16 +167,6 @@ def show_shadows(result: SearchResult) -> None:
     if not result.beside:
         click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
     side_by_side.show_beside(result)
-
-
-def existing_store(common: Common) -> Memory:
-    """Opens an existing store; without one, the error says where it was expected and how to create it."""
-    try:
-        return common.open(create=False)
-    except SpeckitError as error:
-        if error.code != "E010":
-            raise
-        raise no_store(settings(common.db), _NAMED if common.db else _UNNAMED, named=common.db) from None
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:

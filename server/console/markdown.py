@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+TEXT_FIELD = "memory_text"
+"""The field that contains stored text. Its name tells a client that the text is data, not instructions."""
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
 """Blanks, everything that some readers treat as a line end, and bidirectional control characters."""
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -32,14 +34,15 @@ def about(*parts: str) -> str:
 def fields(values: dict[str, Any]) -> str:
     """Names and values in one line, without empty values."""
     shown = ((name.replace("_", " "), value) for name, value in values.items() if value not in ("", None, [], {}))
-    return about(*(f"{name} {_value(value)}" for name, value in shown))
+    return about(*(f"{name} {plain_value(value)}" for name, value in shown))
 
 
-def _value(value: Any) -> str:
+def plain_value(value: Any) -> str:
+    """A value as text: yes or no, a list or mapping in one line."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {plain_value(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_value, value))
+        return ", ".join(map(plain_value, value))
     return str(value)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_folder, is_there
-from speckit_memory.config.workspace.settings import FOLDER, ROOT_VARIABLE, Settings, is_home
+from speckit_memory.config.workspace.settings import FOLDER, ROOT_VARIABLE, Settings, is_home, settings
 from speckit_memory.errors import SpeckitError
+
+if TYPE_CHECKING:
+    from speckit_memory.engine import Memory
+    from speckit_memory.server.console.arguments.options import Common
+
+_UNNAMED = ("run `speckit-memory index PATH` first, in the project's folder", "name another store with --db FILE")
+_NAMED = ("correct the path", "leave --db out for the store of the workspace", "create it: index PATH with this --db")
 
 
 def no_store(
@@ -36,6 +44,16 @@ def no_store(
         hint=f"Nothing has been indexed for the workspace {config.root} ({why}).",
         actions=actions,
     )
+
+
+def existing_store(common: Common) -> Memory:
+    """Opens an existing store; without one, the error says where it was expected and how to create it."""
+    try:
+        return common.open(create=False)
+    except SpeckitError as error:
+        if error.code != "E010":
+            raise
+        raise no_store(settings(common.db), _NAMED if common.db else _UNNAMED, named=common.db) from None
 
 
 def why_not_create(config: Settings) -> str:

@@ -25,7 +25,6 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridge
 from speckit_memory.errors.problems import LONGEST_TEXT
-from speckit_memory.server.calls.profiles import left_out, offered_tools, offers
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.calls.tool_names import meant_tool
 from speckit_memory.server.calls.worker_processes import WorkerProcesses
@@ -36,37 +35,15 @@ from speckit_memory.server.listening.change_notifier import ChangeNotifier
 from speckit_memory.server.listening.clients import Clients
 from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.offering import RequestHandlers
+from speckit_memory.server.mcp_server.profiles import left_out, offered_tools, offers
+from speckit_memory.server.operations.mcp_tools import function_of, operations_of_tools
+from speckit_memory.server.operations.operation import Tool
 from speckit_memory.server.replies.answer_cache import SECONDS
 from speckit_memory.server.replies.answering import WorkerPool
-from speckit_memory.server.replies.envelope import failure
+from speckit_memory.server.replies.envelope import Reply, failure
 from speckit_memory.server.replies.worker_calls import ThreadLimits
-from speckit_memory.server.tools import (
-    bulk_delete,
-    context,
-    delete,
-    health,
-    index_scan,
-    learning_history,
-    match_triggers,
-    postflight,
-    preflight,
-    save,
-    search,
-    stats,
-    update,
-    validate,
-)
-from speckit_memory.server.tools import list as list_memories
-from speckit_memory.server.tools.checkpoints import (
-    checkpoint_create,
-    checkpoint_delete,
-    checkpoint_list,
-    checkpoint_restore,
-)
-from speckit_memory.server.tools.graph import causal_link, causal_stats, causal_unlink, drift_why
+from speckit_memory.server.tools import context, health, search
 from speckit_memory.server.workspace.workspace import Workspace
-
-Limiter = anyio.CapacityLimiter
 
 NAME = "speckit-memory"
 INSTRUCTIONS = (
@@ -202,7 +179,7 @@ def tools(
     profile: ToolProfile = "full",
     workers: WorkerProcesses | None = None,
 ) -> list[SpeckitTool]:
-    """All tools, most general first.
+    """All tools: those that search and `memory_health`, and the operations.
 
     Args:
         workspace: The workspace that they serve.
@@ -210,63 +187,62 @@ def tools(
         profile: Tools that errors may suggest.
         workers: Processes that answer reading calls; None for this one.
     """
-    shared: dict[str, Any] = {
-        "count": workspace.count_tokens,
-        "config_hash": workspace.config_hash,
-        "offers": partial(offers, profile),
-    }
 
-    def of(module: Any, title: str, limiter: Limiter, **about: Any) -> SpeckitTool:
-        return SpeckitTool.of(
-            module.build(workspace),
-            title=title,
-            budget=module.BUDGET,
-            limiter=limiter,
-            idle=getattr(module, "idle", None),
-            **about,
-            **shared,
-        )
-
-    def reading(module: Any, title: str, limiter: Limiter = limits.reading, *, kept: bool = False) -> SpeckitTool:
-        """Builds a read-only tool.
+    def of(
+        function: Callable[..., Reply],
+        tool: Tool,
+        *,
+        reads: bool = True,
+        repeatable: bool = True,
+        destroys: bool = False,
+    ) -> SpeckitTool:
+        """Builds a tool.
 
         Args:
-            module: Module of the tool.
-            title: Name for users.
-            limiter: Bounds its threads.
-            kept: Whether its answers may be cached.
+            function: Its function.
+            tool: Its declaration.
+            reads: Whether it never writes.
+            repeatable: Whether repeating a call has no further effect.
+            destroys: Whether it may delete or overwrite.
         """
-        cache = workspace.answers if kept else None
-        elsewhere = partial(workers.answer, workspace.name) if workers and limiter is limits.reading else None
-        return of(module, title, limiter, read_only=True, cache=cache, elsewhere=elsewhere)
-
-    def writing(module: Any, title: str, limiter: Limiter = limits.writing, **about: Any) -> SpeckitTool:
-        return of(module, title, limiter, read_only=False, **about)
+        limiter = limits.lengthy if tool.lengthy else limits.reading if reads and not tool.here else limits.writing
+        return SpeckitTool.of(
+            function,
+            title=tool.title,
+            budget=tool.budget,
+            limiter=limiter,
+            count=workspace.count_tokens,
+            read_only=reads,
+            idempotent=repeatable,
+            destructive=destroys,
+            cache=workspace.answers if tool.cached else None,
+            config_hash=workspace.config_hash,
+            offers=partial(offers, profile),
+            idle=tool.unused,
+            equal=tool.equal(workspace) if tool.equal else None,
+            elsewhere=partial(workers.answer, workspace.name) if workers and limiter is limits.reading else None,
+        )
 
     return [
-        reading(context, "Get context", kept=True),
-        reading(search, "Search memory", kept=True),
-        reading(match_triggers, "Match triggers", kept=True),
-        writing(save, "Save memory", idempotent=False, destructive=True),
-        writing(update, "Update memory", destructive=True),
-        writing(delete, "Delete memory", destructive=True),
-        writing(bulk_delete, "Delete a tier", limits.lengthy, destructive=True),
-        writing(validate, "Judge memory", idempotent=False),
-        writing(index_scan, "Index files", limits.lengthy, destructive=True, equal=index_scan.equal(workspace)),
-        reading(list_memories, "List memories", kept=True),
-        reading(stats, "Count memories"),
-        reading(health, "Check health", limits.writing),
-        reading(drift_why, "Explain decision", kept=True),
-        writing(causal_link, "Link memories"),
-        reading(causal_stats, "Count links", kept=True),
-        writing(causal_unlink, "Remove link", idempotent=False, destructive=True),
-        writing(preflight, "Begin task"),
-        writing(postflight, "End task"),
-        reading(learning_history, "Show learning", kept=True),
-        writing(checkpoint_create, "Keep checkpoint", limits.lengthy, idempotent=False),
-        reading(checkpoint_list, "List checkpoints"),
-        writing(checkpoint_restore, "Restore checkpoint", limits.lengthy, destructive=True),
-        writing(checkpoint_delete, "Delete checkpoint", idempotent=False, destructive=True),
+        of(context.build(workspace), Tool("memory_context", "Get context", "", context.BUDGET, cached=True)),
+        of(
+            search.build(workspace),
+            Tool("memory_search", "Search memory", "", search.BUDGET, cached=True, unused=search.idle),
+        ),
+        of(
+            health.build(workspace),
+            Tool("memory_health", "Check health", "", health.BUDGET, here=True, unused=health.idle),
+        ),
+        *(
+            of(
+                function_of(operation, tool, workspace),
+                tool,
+                reads=operation.reads,
+                repeatable=operation.repeatable,
+                destroys=operation.destroys,
+            )
+            for operation, tool in operations_of_tools()
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import LISTED, abridge
 from speckit_memory.errors.names import displayable_name, sendable
 from speckit_memory.server.console.failures import internal
-from speckit_memory.server.console.markdown import fields, one_line
+from speckit_memory.server.console.markdown import TEXT_FIELD, fields, one_line
 from speckit_memory.server.logging import logs
 
 SHORT_TEXT = 500
@@ -28,9 +28,6 @@ BREAK = 1
 """Tokens of the line break between two rows."""
 RESERVED_FOR_HINT = 40
 """Tokens for the sentence that says how many rows were left out."""
-TEXT_FIELD = "memory_text"
-"""The field that contains stored text. Its name tells a client that the text is data, not instructions."""
-
 FIELDS = ("summary", "data", "hints", "meta")
 """The fields of every answer, as documented."""
 SCHEMA: dict[str, Any] = {"type": "object"}

@@ -6,9 +6,9 @@ from typing import Any
 
 from speckit_memory.engine.answers.results import ResultRow
 from speckit_memory.memory.editing.sections import parts
-from speckit_memory.server.console.markdown import quote_text
+from speckit_memory.server.console.markdown import TEXT_FIELD, quote_text
 from speckit_memory.server.logging import logs
-from speckit_memory.server.replies.envelope import TEXT_FIELD, Count
+from speckit_memory.server.replies.envelope import Count
 from speckit_memory.server.views.rows.row_text import SearchRows
 
 BUDGET = 4000

@@ -130,7 +130,7 @@ def test_a_checkpoint_of_a_folder_touches_that_folder_alone(workspace: Path) -> 
     ("arguments", "code"),
     [
         (["create", "../x"], "E030"),
-        (["create", "x" * 101], "E030"),
+        (["create", "x" * 101], "E032"),
         (["create", "FIRST"], "E063"),
         (["create", "new", "--metadata", "[]"], "E030"),
         (["create", "new", "--metadata", json.dumps({"a": "x" * 10_000})], "E032"),

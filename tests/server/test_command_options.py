@@ -1,5 +1,7 @@
 """Every option and argument of every command changes what it says it changes, through the command line.
 
+Those that a tool has as well are tried through the tool alone: both doors give the operation the same parameters.
+
 Each case is a pair of command lines that differ in one parameter alone. The parameters come from the commands: flags,
 choices, whole numbers and options that mean the same everywhere are tried without an entry of their own, and any other
 parameter fails until it has one in `COMMANDS`. Each line runs in a fresh copy of one prepared workspace. Of commands
@@ -24,15 +26,14 @@ import click
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.api.documents import DocumentService
 from speckit_memory.engine.api.feedback import FeedbackService
-from speckit_memory.engine.api.inventory import InventoryService
 from speckit_memory.engine.api.triggers import TriggerService
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import EvaluationFigure, ScoreSample, StoredEvaluation
 from speckit_memory.server.commands.cli import ROOT, run
+from speckit_memory.server.operations.mcp_tools import operations_of_tools
 from tests.server.doors import at, note_as_read
 
 WORK = (
@@ -43,16 +44,15 @@ WORK = (
     "evaluation.comparing.acceptance.good_enough", "evaluation.comparing.baseline.baseline",
     "evaluation.comparing.sensitivity.sensitivity", "evaluation.judging.cases.of_source",
     "evaluation.judging.cases.of_experiment", "evaluation.made_queries.run.make_queries",
-    "memory.models.embedders.pulled.fetching.fetch", "server.commands.flags_audit.audit",
-    "server.commands.flags_promote.promote", "server.commands.flags_demote.demote",
+    "memory.models.embedders.pulled.fetching.fetch",
+    "server.flags.flag_changes.promote", "server.flags.flag_changes.demote",
     "server.transport.stdio.serve_stdio", "server.transport.http.serve_http", "server.transport.front.serve_front",
     "server.commands.demo._open",
 )  # fmt: skip
 """What long commands set going: its arguments are kept by its last name, and nothing is done."""
-NOTED: dict[str, type] = {
-    "save": DocumentService, "update": DocumentService, "forget": TriggerService, "match": TriggerService,
-    "folders": InventoryService, "opened": FeedbackService,
-}  # fmt: skip
+AUDIT = "server.flags.flag_audit.audit"
+"""What `flags audit` alone sets going; `flags list` and `doctor` need what it finds."""
+NOTED: dict[str, type] = {"forget": TriggerService, "opened": FeedbackService}
 """Operations of the memory that are done and whose named arguments are kept."""
 VOLATILE = re.compile(
     r'\d{10}\.\d+|\d{4}-\d\d-\d\d[T ][\d:.+]+|"\w*(seconds|_ms|query_id)": [^,}]+|[\d.]+ ?(ms|s)\b|0x\w+|demo-\w+'
@@ -262,60 +262,28 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--set": E("bm25.b=7", end(0, 1)),
     }),
     "help": ("list", {"names": E("search")}),
-    "match": (SPOKEN, {
-        "prompt": E("'no phrase'", show(lambda x: [row["key"] for row in x["results"]], ["docs/fusion.md"], [])),
-        "--limit": E("1", hand_on("match", "limit")),
-        "--session": E("s", show(lambda x: "attention" in x["results"][0], False, True)),
-        "--turn": E("9", lambda a, b: [x.json["attended"] for x in (a, b)] == [1, 1]
-                    and 0 < b.json["results"][0]["attention"] < a.json["results"][0]["attention"] < 0.99,
-                    f"{SPOKEN} --session s --turn 2", f"match {SPOKEN} --session s --turn 1"),
-    }),
-    "list": ("--json", {
-        "--sort": E("importance_weight"), "--offset": E("4", show(count, 7, 3)),
-        "--chunks": E("", lambda a, b: len(rows(b)) > 2 * len(rows(a)) - 1),
-    }),
+    "match": (SPOKEN, {}),
+    "list": ("--json", {}),
     "show": ("docs/tone.md --json", {
-        "name": E("docs/fusion.md", tell("key")), "--section": E("Tone", tell("text")),
+        "key": E("docs/fusion.md", tell("key")), "--section": E("Tone", tell("text")),
         "--from-line": E("3", tell("text")), "--session": E("s", hand_on("opened", "session")),
     }),
     "save": ("docs/tone.md --json", {
-        "file": E("docs/fusion.md", tell("key")),
-        "--content": E("'New words.'", end(2, 0), "docs/new.md"),
-        "--title": E("Another", tell("key"), DRAFT), "--folder": E("docs", tell("key"), DRAFT),
-        "--tier": E("golden", end(0, 2), DRAFT), "--trigger": E("' '", end(0, 2), DRAFT),
         "--append": E("", end(1, 0), TEXT), "--replace": E("", end(1, 2), TEXT),
-        "--section": E("absent", end(0, 2), f"{TEXT} --append"),
-        "--supersedes": E("docs/cjk.md", show(linked, [], [("supersedes", "docs/cjk.md")])),
-        "--relates-to": E("docs/cjk.md", show(linked, [], [("supports", "docs/cjk.md")])),
-        "--force": E("", end(2, 0), BROKEN), "--skip-preflight": E("", end(2, 0), BROKEN),
-        "--dry-run": E("", show("outcome", "updated", "dry_run")),
-        "--session": E("s", hand_on("save", "session")),
         "--db": E("elsewhere/memory.db", end(0, 2), "docs/tone.md --dry-run"),
     }),
     "update": ("docs/fusion.md --weight 0.25 --json", {
-        "name": E("docs/storage/wal.md", tell("key")),
-        "--title": E("Tone", tell("changed.title")), "--trigger": E("'how we write'", tell("changed")),
         "--no-triggers": E("", end(0, 2), "docs/fusion.md --trigger 'how we write'"),
-        "--tier": E("critical", tell("changed.importanceTier")),
-        "--weight": E("0.5", show("changed.importanceWeight", 0.25, 0.5)),
-        "--partial": E("", hand_on("update", "allow_partial")),
     }),
-    "validate": ("docs/tone.md --useful --json", {
-        "name": E("docs/cjk.md", tell("key")), "--useful": E("--not-useful", tell("confidence")),
-        "--promote": E("", end(0, 2)), "--session": E("s", tell("session")),
-    }),
+    "validate": ("docs/tone.md --useful --json", {}),
     "delete": ("--folder docs/storage --dry-run --json", {
-        "name": E("docs/cjk.md", show("memories.0.key", "docs/tone.md", "docs/cjk.md"),
-                  "docs/tone.md --dry-run --json"),
-        "--folder": E("docs", show(count, 2, 6)),
         "--tier": E("temporary", show(count, 2, 0)),
         "--older-than": E("9", show(count, 6, 0), "--tier normal --dry-run --json"),
         "--skip-checkpoint": E("", show(lambda x: x["checkpoint"] is None, False, True),
                                "--tier normal --confirm --folder docs/storage --json"),
-        "--confirm": E("", end(2, 0), "--folder docs/storage"), "--dry-run": E("", end(2, 0), "--folder docs/storage"),
     }),
     "undelete": ("--json", {"deletion": E("absent", end(0, 2))}),
-    "unarchive": ("--json", {"names": E("docs/tone.md")}),
+    "unarchive": ("--json", {"keys": E("docs/tone.md")}),
     "export": ("out --json", {
         "directory": E("one"), "--folder": E("docs/storage", show("memories", 7, 2)),
     }),
@@ -327,23 +295,16 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
                        "more --into new --json"),
         "--db": E("elsewhere/memory.db", lambda _, b: Path("elsewhere/memory.db").exists() and b.json["created"] == 1),
     }),
-    "lineage": ("docs/tone.md --json", {
-        "name": E("docs/cjk.md", tell("key")), "--direction": E("incoming", show("links", 4, 0)),
-        "--depth": E("1", show("links", 4, 1)), "--relation": E("supports", tell("groups")),
-        "--mermaid": E("", lambda a, b: "flowchart" in b.out and "flowchart" not in a.out, "docs/tone.md"),
-    }),
-    "links add": ("docs/tone.md supports docs/cjk.md --json", {
-        "source": E("docs/long.md"), "relation": E("enabled"), "target": E("docs/long.md"), "--strength": E("0.3"),
-        "--evidence": E("'as the meeting said'"),
-    }),
-    "links remove": ("1 --json", {"link": E("2")}),
+    "lineage": ("docs/tone.md --json", {}),
+    "links add": ("docs/tone.md supports docs/cjk.md --json", {}),
+    "links remove": ("1 --json", {}),
     "links history": ("--json", {
-        "name": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1)),
+        "key": E("docs/tone.md", show(count, 4, 1)), "--by": E("entities", show(count, 4, 1)),
     }),
     "links undo": ("1 --json", {"changes": E("2"), "--by": E("entities", line="--by manual --json")}),
     "links review": ("--json", {"--dismiss": E("99", end(0, 2))}),
     "learned forget": ("docs/tone.md --json", {
-        "name": E("docs/storage/wal.md", hand_on("forget", "name")),
+        "key": E("docs/storage/wal.md", hand_on("forget", "name")),
         "--phrase": E("zeppelin", hand_on("forget", "phrase")), "--all": E("", end(2, 0), ""),
     }),
     "learned judgements": ("--json", {
@@ -354,39 +315,18 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "numbers": E("2"), "--memory": E("docs/cjk.md", line="--memory docs/long.md --json"),
         "--session": E("s2", line="--session s1 --json"),
     }),
-    "task preflight": (f"specs t {SCORES}", {
-        "folder": E("other", tell("specFolder")), "task": E("u", tell("taskId")),
-        "--knowledge": E("1", tell("before.knowledge")), "--uncertainty": E("1", tell("before.uncertainty")),
-        "--context": E("1", tell("before.context")), "--gap": E("why", tell("knowledgeGaps")),
-        "--session": E("s", tell("sessionId")),
-    }),
-    "task postflight": (f"specs t1 {SCORES}", {
-        "folder": E("other", end(0, 2)), "task": E("u", end(0, 2)),
-        "--knowledge": E("100", tell("after.knowledge")), "--uncertainty": E("1", tell("after.uncertainty")),
-        "--context": E("1", tell("after.context")), "--closed": E("why", tell("gapsClosed")),
-        "--new-gap": E("why", tell("newGapsDiscovered")),
-    }),
-    "task history": ("specs --json", {
-        "folder": E("other", show(count, 3, 0)), "--session": E("s", keep_one_row),
-        "--complete": E("", show(count, 3, 0)),
-    }),
-    "stats": ("--json", {
-        "--rank": E("recency", line=""), "--exclude": E("/sto[r]age$"),
-        "--scores": E("", show(lambda x: "recency" in x["folders"][0].get("parts", ()), False, True)),
-        "--archived": E("", hand_on("folders", "archived")),
-    }),
+    "task preflight": (f"specs t {SCORES}", {}),
+    "task postflight": (f"specs t1 {SCORES}", {}),
+    "task history": ("specs --json", {}),
+    "stats": ("--json", {}),
     "graph remove": ("--by entities --json", {"--by": E("manual", end(0, 2))}),
-    "checkpoint create": ("a --json", {
-        "name": E("b"), "--folder": E("docs/storage", show("checkpoint.memories", 7, 2)),
-        "--metadata": E("'{\"why\": 1}'", show("checkpoint.metadata", {}, {"why": 1})),
-    }),
-    "checkpoint list": ("--json", {"--folder": E("docs/cache", show(count, 3, 2))}),
+    "checkpoint create": ("a --json", {}),
+    "checkpoint list": ("--json", {}),
     "checkpoint restore": ("kept --json", {
-        "name": E("other", end(0, 2)), "--replace": E("", show("removed", 0, 1)),
         "--no-backup": E("", show(lambda x: x["before"] is None, False, True), "kept --replace --json"),
         "--foreign": E("", end(1, 0), "foreign"),
     }),
-    "checkpoint delete": ("kept --json", {"name": E("foreign")}),
+    "checkpoint delete": ("kept --json", {}),
     "model list": ("--json", {"--db": E("elsewhere/memory.db")}),
     "model pull": ("fastembed:BAAI/bge-small-en-v1.5 --json", {"name": E("fastembed:BAAI/bge-base-en-v1.5")}),
     "model use": ("bundled --json", {
@@ -470,7 +410,19 @@ def name_of(parameter: click.Parameter) -> str:
 
 
 OTHERS: tuple[str, dict[str, Example]] = ("--json", {})
-PARAMETERS = {(command, name_of(one)): one for command, found in commands() for one in found.params}
+OF_TOOLS = {
+    (operation.command, name)
+    for operation, _ in operations_of_tools()
+    for name, _, option in operation.options()
+    if option.tool is not None
+}
+"""Parameters that a tool has as well: what they do is tried there (`test_tool_parameters.py`)."""
+PARAMETERS = {
+    (command, name_of(one)): one
+    for command, found in commands()
+    for one in found.params
+    if (command, one.name) not in OF_TOOLS
+}
 
 
 def example_of(command: str, name: str) -> Example:
@@ -547,17 +499,20 @@ def prepared(unasked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace
 
 
+def kept_in(work: dict[str, Any], name: str) -> Callable[..., Any]:
+    """Keeps the arguments of work under its name instead of doing it."""
+
+    def keep(*arguments: Any, **named: Any) -> Any:
+        named.pop("progress", None)
+        work[name] = (*arguments, named) if named else arguments
+        raise SpeckitError("E081", "the work is kept, not done")
+
+    return keep
+
+
 def keep_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What long commands would do is kept in the dictionary, not done; what is noted is done as well."""
     work: dict[str, Any] = {}
-
-    def kept(name: str) -> Callable[..., Any]:
-        def keep(*arguments: Any, **named: Any) -> Any:
-            named.pop("progress", None)
-            work[name] = (*arguments, named) if named else arguments
-            raise SpeckitError("E081", "the work is kept, not done")
-
-        return keep
 
     def noted(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
         def note(service: Any, *arguments: Any, **named: Any) -> Any:
@@ -566,10 +521,10 @@ def keep_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
         return note
 
-    audit = "speckit_memory.server.commands.flags_audit.evidence_in_force"
+    audit = "speckit_memory.server.flags.flag_reading.evidence_in_force"
     monkeypatch.setattr(audit, lambda *given: nullcontext(given))
     for path in WORK:
-        monkeypatch.setattr(f"speckit_memory.{path}", kept(path.rpartition(".")[2]))
+        monkeypatch.setattr(f"speckit_memory.{path}", kept_in(work, path.rpartition(".")[2]))
     for name, service in NOTED.items():
         monkeypatch.setattr(service, name, noted(name, getattr(service, name)))
     return work
@@ -596,7 +551,10 @@ def outcome(
         for line in lines:
             work.clear()
             capsys.readouterr()
-            status = run(shlex.split(line))
+            with monkeypatch.context() as patched:
+                if line.startswith("flags audit"):
+                    patched.setattr(f"speckit_memory.{AUDIT}", kept_in(work, "audit"))
+                status = run(shlex.split(line))
         return Outcome(status, capsys.readouterr().out, dict(work))
 
     return run_lines

@@ -24,7 +24,7 @@ def completed(root: Path, line: str) -> list[str]:
     ("line", "offered"),
     [
         ("speckit-memory se", ["plain,search", "plain,serve"]),
-        ("speckit-memory pipeline c", ["plain,check", "plain,calibrate"]),
+        ("speckit-memory pipeline c", ["plain,calibrate", "plain,check"]),
         ("speckit-memory search --fo", ["plain,--folder"]),
         ("speckit-memory search --mode d", ["plain,deep"]),
         ("speckit-memory search --pipeline bm", ["file,bm", "plain,bm25"]),

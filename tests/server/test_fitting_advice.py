@@ -22,7 +22,7 @@ def flags(root: Path, *entries: str) -> Path:
 def test_a_flag_that_begins_in_future_breaks_a_rule(tmp_path: Path) -> None:
     file = flags(tmp_path, f"SPECKIT_OWN: {{state: off, {OWN}}}".replace("off", '"off"'))
     audited = call(tmp_path, ["flags", "audit"]).ended(1)
-    assert f"{file}:2:3: E124 SPECKIT_OWN begins on 2099-01-01, which is still to come" in audited.err
+    assert f"{file}:2:3: E124 SPECKIT_OWN begins on 2099-01-01, which is still to come" in audited.out
     (listed,) = [
         one for one in call(tmp_path, ["flags", "list", "--json"]).json["flags"] if one["name"] == "SPECKIT_OWN"
     ]
@@ -32,7 +32,7 @@ def test_a_flag_that_begins_in_future_breaks_a_rule(tmp_path: Path) -> None:
 def test_what_is_wrong_with_an_entry_points_to_flags(tmp_path: Path) -> None:
     for entry in (f"{NAME}: {{state: shaddow}}", f"{NAME}: {{state: enabled, percent: 200}}", f"{NAME}: shadow"):
         flags(tmp_path, entry)
-        told = call(tmp_path, ["flags", "audit"]).err
+        told = call(tmp_path, ["flags", "audit"]).out
         assert "E114" in told
         assert "see `speckit-memory flags list`, and docs/flags.md" in " ".join(told.split())
         assert "pipeline schema" not in told
@@ -40,7 +40,7 @@ def test_what_is_wrong_with_an_entry_points_to_flags(tmp_path: Path) -> None:
 
 def test_a_broken_rule_comes_with_advice_that_fits(tmp_path: Path) -> None:
     flags(tmp_path, f"{NAME}: {{state: enabled}}", "SPECKIT_OWN: {state: shadow, was: dark_run, owner: us}")
-    told = " ".join(call(tmp_path, ["flags", "audit"]).err.split())
+    told = " ".join(call(tmp_path, ["flags", "audit"]).out.split())
     assert f"set it back to off, then `speckit-memory flags promote {NAME}`" in told
     assert f"`speckit-memory flags demote {NAME}`, and promote it by a comparison that meets its criterion" in told
     assert "SPECKIT_OWN belongs to no group, accepted: A, B, C, D" in told

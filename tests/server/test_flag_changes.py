@@ -156,7 +156,7 @@ def test_a_flag_that_gains_nothing_is_enabled_for_a_reason_that_the_file_keeps(t
     file.write_text(file.read_text().replace("reason", "# reason"))
     assert call(tmp_path, ["flags", "audit"]).status == 1
     flags(tmp_path, f"flags: {{{CAUSAL}: {{state: shadow, was: dark_run, reason: 3}}}}\n")
-    assert f"'reason' of '{CAUSAL}' must be a sentence" in call(tmp_path, ["flags", "audit"]).err
+    assert f"'reason' of '{CAUSAL}' must be a sentence" in call(tmp_path, ["flags", "audit"]).out
 
 
 @pytest.mark.requirement("P11.second")
@@ -340,10 +340,10 @@ flags:
         f"{file}:8:3: E124 SPECKIT_BARE has no criterion",
         f"{file}:9:3: E124 7 flags are active, accepted: at most 6; active: ",
     ):
-        assert told in ran.err, told
+        assert told in ran.out, told
     flags(tmp_path, f"flags: {{SPECKIT_OURS: {{state: permanent, was: enabled, group: A, owner: us, {met}}}}}\n")
     settled = call(tmp_path, ["flags", "audit"], {"SPECKIT_OURS": "false"})
-    assert (settled.status, "SPECKIT_OURS is permanent and cannot be switched off" in settled.err) == (1, True)
+    assert (settled.status, "SPECKIT_OURS is permanent and cannot be switched off" in settled.out) == (1, True)
 
 
 @pytest.mark.requirement("P11.limits")
@@ -360,8 +360,8 @@ def test_too_many_active_flags_are_told_with_their_lines_and_which_to_demote(tmp
         told = (
             f"{file}:8:3: E124 {count} flags are active, accepted: at most 6; active: SPECKIT_RRF dark_run ({file}:2)"
         )
-        assert told in audited.err
-        assert "try:  `speckit-memory flags demote SPECKIT_NOVELTY_BOOST` until it is off" in audited.err
+        assert told in audited.out
+        assert "try:  `speckit-memory flags demote SPECKIT_NOVELTY_BOOST` until it is off" in audited.out
         assert told in doctor.out
     ninth = f"  {NAME}: {{state: shadow, was: dark_run}}"
     flags(tmp_path, "\n".join(["flags:", ninth, *entries, ""]))
@@ -399,7 +399,7 @@ flags:
   SPECKIT_MMR: {{state: enabled}}
   SPECKIT_TWO: {{state: off}}
 """)  # fmt: skip
-    told = call(tmp_path, ["flags", "audit"]).err
+    told = call(tmp_path, ["flags", "audit"]).out
     assert (told.count(" E124 "), told.count(" E120 ")) == (4, 2)
     assert told.count("hint: Feature flags are few, dated and owned") == 1
     assert told.count("hint: To declare a flag of your own, give it group, owner, since, expires, criterion.") == 1
@@ -458,7 +458,7 @@ def test_the_audit_holds_what_is_cited_against_the_criterion(tmp_path: Path) -> 
     assert (
         f"{NAME} cites abcdef012345, which does not meet its criterion: nDCG@10 better over 200 queries: needs 200 "
         "queries, has 50"
-    ) in audited.err
+    ) in audited.out
 
 
 @pytest.mark.requirement("P11.limits", "P11.refused")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.workspace.settings import workspace_root
-from speckit_memory.server.commands import cli, flags_audit, flags_list
+from speckit_memory.server.commands import cli
+from speckit_memory.server.flags import flag_audit
 from speckit_memory.server.flags.flag_audit import audit
 from tests.server.doors import Run
 
@@ -85,8 +86,7 @@ LATER = date(2028, 1, 1)
 def test_expired_shipped_flags_are_told_to_a_user_and_fail_the_project_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(flags_audit, "today", lambda: LATER)
-    monkeypatch.setattr(flags_list, "today", lambda: LATER)
+    monkeypatch.setattr(flag_audit, "today", lambda: LATER)
     temporary = [flag for flag in audit({}, LATER).flags if flag.state != "permanent"]
     assert cli.run(["flags", "audit"]) == 0
     told = capsys.readouterr().out

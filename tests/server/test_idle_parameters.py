@@ -118,5 +118,5 @@ def test_the_console_says_what_triggered_a_memory_whose_own_phrases_do_not_stand
         now = time.time()
         selections.learn(txn, memory.get(WAL).id, "otter", now, now + 86_400.0)
     shown = call(workspace, ["match", "an otter"]).out
-    assert f"{WAL}, Write-ahead log\n  triggered by: 1 learned phrase\n  " in shown
+    assert f"{WAL} · Write-ahead log\n    triggered by: 1 learned phrase\n    " in shown
     assert "\n\n" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -220,7 +221,7 @@ def test_a_session_of_the_console_judges_and_numbers_are_taken_as_they_are_shown
     nobody = call(workspace, [*undo, "nobody"])
     assert nobody.out == "0 judgements undone: no judgement by session 'nobody' is on record\n"
     assert call(workspace, [*undo, "nobody", "--json"]).json["undone"] == []
-    assert call(workspace, [*undo, "mine"]).out.endswith("1 judgement undone\n")
+    assert call(workspace, [*undo, "mine"]).out.count("1 judgement undone\n")
     again = f"0 judgements undone: every judgement of {TONE} by session 'mine' was undone before\n"
     assert call(workspace, [*undo, "mine", "--memory", TONE]).out == again
     assert "validations" not in known(workspace)
@@ -229,8 +230,7 @@ def test_a_session_of_the_console_judges_and_numbers_are_taken_as_they_are_shown
 @pytest.mark.requirement("M7")
 def test_changes_of_links_are_undone_by_the_numbers_that_are_shown(workspace: Path) -> None:
     assert call(workspace, ["links", "add", TONE, "supports", "docs/storage/wal.md"]).status == 0
-    [change, *_] = call(workspace, ["links", "history"]).out.split()
-    assert change.startswith("#")
+    [change] = re.findall(r"^#\d+", call(workspace, ["links", "history"]).out, re.MULTILINE)
     assert "1 change undone" in call(workspace, ["links", "undo", change]).out
     assert call(workspace, ["links", "remove", "#999"]).status == 2
     assert "there is no contradiction 7" in call(workspace, ["links", "review", "--dismiss", "#7"]).err

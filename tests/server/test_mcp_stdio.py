@@ -106,7 +106,8 @@ def test_the_definitions_of_all_tools_are_small_closed_and_annotated(indexed: Pa
         return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
 
     tools = with_client(indexed, work)
-    assert [tool["name"] for tool in tools] == TOOLS
+    names = [tool["name"] for tool in tools]
+    assert (names[:2], sorted(names)) == (TOOLS[:2], sorted(TOOLS))
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert [name for name in TOOLS if f"`{name}`" not in readme] == []
     assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) / 4 < 4000

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from speckit_memory.memory.models.embedders import StaticEmbedder
-from speckit_memory.server.calls.profiles import CORE
+from speckit_memory.server.mcp_server.profiles import core_tools
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_http import serving
 from tests.server.test_mcp_stdio import TOOLS, calls
@@ -42,8 +42,8 @@ def test_core_is_at_most_seven_tools_and_fifteen_hundred_tokens_and_says_where_t
         return await listed(client), answered, refused
 
     tools, answered, refused = with_client(indexed, work, SPECKIT_PROFILE="core")
-    assert [tool["name"] for tool in tools] == list(CORE)
-    assert len(CORE) <= 7
+    assert [tool["name"] for tool in tools] == list(core_tools())
+    assert len(core_tools()) <= 7
     assert tokens(tools) <= 1500
     assert answered.structured_content["data"]["results"][0]["key"] == "docs/storage/wal.md"
     assert refused.is_error
@@ -56,8 +56,8 @@ def test_core_is_at_most_seven_tools_and_fifteen_hundred_tokens_and_says_where_t
 @pytest.mark.requirement("T24")
 def test_what_models_are_given_of_all_tools_is_at_most_four_thousand_tokens(indexed: Path) -> None:
     tools = with_client(indexed, listed)
-    assert [tool["name"] for tool in tools] == TOOLS
-    assert set(CORE) < set(TOOLS)
+    assert sorted(tool["name"] for tool in tools) == sorted(TOOLS)
+    assert set(core_tools()) < set(TOOLS)
     assert tokens([{name: tool[name] for name in FOR_MODELS} for tool in tools]) <= 4000
 
 
@@ -76,8 +76,8 @@ def test_over_http_the_option_goes_before_the_file_of_the_workspace(workspace: P
         with serving(workspace, *arguments) as url:
             return anyio.run(session, url)
 
-    assert names() == list(CORE)
-    assert names("--profile", "full") == TOOLS
+    assert names() == list(core_tools())
+    assert sorted(names("--profile", "full")) == sorted(TOOLS)
 
 
 def test_what_cannot_be_a_profile_is_refused_before_anything_is_served(workspace: Path) -> None:

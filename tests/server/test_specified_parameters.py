@@ -162,7 +162,7 @@ def test_an_agent_is_told_of_dates_scores_and_what_is_not_ranked(workspace: Path
     assert told["data"]["left_out"] == {"excluded": 1, "archives": 0, "put_away": 0}
     assert (wrong["error"]["code"], "pattern 1 of 1, '(a'" in wrong["error"]["message"]) == ("E030", True)
     shown = call(workspace, ["stats", "--rank", "recency", "--scores", "--exclude", "storage"]).out
-    assert "not ranked: 1 folder by pattern" in shown
+    assert re.search("not ranked +1 folder by pattern", shown)
     assert re.search(r"folder +memories +changed +score +recency", shown)
 
 
@@ -193,8 +193,8 @@ def test_passages_are_listed_below_their_memory_and_no_page_loses_any(workspace:
     shown, of = len(rows) - 1 - last, rows[last]["chunks"]
     assert hint.startswith(f"{shown} of {of} passages of {told[-1]} are shown, {rest}; ")
     listed = call(workspace, ["list", "--chunks", "--folder", "docs/storage"]).out
-    assert re.search(r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n    .*, lines 1 to 3", listed)
-    assert "2 of 2 memories" in listed
+    assert re.search(r"docs/storage/wal.md · Write-ahead log · id \d+ · \d{4}-\d\d-\d\d\n  - .*, lines 1 to 3", listed)
+    assert "2 memories stored in docs/storage" in listed
 
 
 @pytest.mark.requirement("T5")
@@ -231,31 +231,6 @@ def test_pages_with_passages_hold_each_whole_or_say_how_to_read_it(
     assert wanted["pages/c.md"] > 10
     [told] = cut
     assert told.startswith(f"10 of {wanted['pages/c.md']} passages of pages/c.md are shown, memory_search with its key")
-
-
-@pytest.mark.requirement("T5")
-def test_the_console_lists_judges_and_matches_as_the_tools_do(workspace: Path) -> None:
-    one = call(workspace, ["list", "--limit", "1", "--json"]).json
-    [told] = calls(workspace, ("memory_list", {"limit": 1}))
-    assert (one["total"], one["memories"]) == (told["data"]["total"], told["data"]["memories"])
-    assert "1 of 6 memories; --offset 1 continues" in call(workspace, ["list", "--limit", "1"]).out
-    assert call(workspace, ["list", "--limit", "101"]).status == 2
-
-    judged = call(workspace, ["validate", WAL, "--useful"])
-    assert judged.out.startswith(f"{WAL}: confidence 0.6 after 1 validation, tier normal\n")
-    again = call(workspace, ["validate", WAL, "--not-useful", "--json"]).json
-    assert (again["key"], again["confidence"], again["validations"]) == (WAL, 0.55, 2)
-    near = call(workspace, ["validate", "wal.md", "--useful"])
-    assert (near.status, f"did you mean '{WAL}'" in near.err) == (2, True)
-    assert call(workspace, ["validate", WAL]).status == 2
-
-    [row] = call(workspace, ["match", "what of reciprocal rank fusion?", "--json"]).json["results"]
-    [same] = calls(workspace, ("memory_match_triggers", {"prompt": "what of reciprocal rank fusion?"}))
-    [theirs] = same["data"]["results"]
-    assert (row["key"], row["score"], row["phrases"]) == (theirs["key"], theirs["score"], theirs["phrases"])
-    shown = call(workspace, ["match", "what of reciprocal rank fusion?"]).out
-    assert "triggered by: reciprocal rank fusion" in shown
-    assert "`speckit-memory search`" in call(workspace, ["match", "nothing of that"]).out
 
 
 @pytest.mark.requirement("T10")

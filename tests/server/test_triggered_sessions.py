@@ -58,7 +58,7 @@ def test_what_resembles_the_matches_is_named_for_a_session(harbour: Path) -> Non
     assert 0.05 < found["related"][0]["activation"] <= 0.125 / 2**0.5
     assert "related" not in ask(harbour)
     told = call(harbour, ["match", "light the harbour lantern", "--session", "s"]).out
-    assert "related: similar.md" in told
+    assert "related  similar.md (id 4)\n" in told
     assert [one["key"] for one in call(
         harbour, ["match", "light the harbour lantern", "--session", "s", "--json"]
     ).json["related"]] == ["similar.md"]  # fmt: skip

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -10,18 +11,22 @@ import pytest
 from isolated.distributions import installed
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.server.commands.cli import GROUPS
 from speckit_memory.server.console.failures import by_interrupt
+from speckit_memory.server.operations.catalogue import COMMANDS
 from tests.server.doors import COMMAND, Run, call, environment
 
 
-def test_help_names_every_command(run: Run) -> None:
-    listed = [line.split()[0] for line in run("--help").ok().out.partition("Commands:\n")[2].splitlines()]
-    assert listed == [
-        "demo", "init", "index", "search", "match", "list", "show", "save", "update", "validate", "delete",
-        "undelete", "export", "import", "serve",
-        "doctor", "maintain", "stats", "unarchive", "lineage", "help", "links", "learned", "task", "graph",
-        "checkpoint", "model", "pipeline", "shadow", "flags", "eval",
-    ]  # fmt: skip
+def test_help_names_every_command_under_a_heading_with_a_whole_sentence(run: Run) -> None:
+    sections = re.findall(r"^([A-Z][\w -]+):\n((?:  .+\n?)+)", run("--help").ok().out, re.MULTILINE)
+    listed = {heading: re.findall(r"^  (\S+)", rows, re.MULTILINE) for heading, rows in sections}
+
+    assert list(listed) == ["Options", "Daily work", "Set-up", "Tuning", "Administration"]
+    assert listed["Daily work"][:2] == ["search", "index"]
+    named = [name for heading, names in listed.items() if heading != "Options" for name in names]
+    assert sorted(named) == sorted({command.split()[0] for command in COMMANDS})
+    sentences = [*GROUPS.values(), *(sentence for _, _, sentence in COMMANDS.values())]
+    assert [told for told in sentences if not re.fullmatch(r"[A-Z].*[^.]\.", told) or len(told) > 120] == []
 
 
 def test_version_is_the_installed_one(run: Run) -> None:

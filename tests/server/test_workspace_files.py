@@ -147,9 +147,9 @@ def test_the_audit_looks_at_the_workspaces_flags_too(workspace: Path) -> None:
     )
     write(workspace, FLAGS_FILE, f"flags:\n{good}{expired}  SPECKIT_BARE: {{state: enabled, owner: us, group: E}}\n")
     ran = call(workspace, ["flags", "audit"]).ended(1)
-    assert f"{file}:3:3: E124 SPECKIT_OLD expired on 2026-02-01" in ran.err
-    assert f"{file}:4:3: E124 SPECKIT_BARE is enabled without evidence" in ran.err
-    assert f"{file}:4:3: E124 SPECKIT_BARE belongs to group 'E', accepted: A, B, C, D" in ran.err
+    assert f"{file}:3:3: E124 SPECKIT_OLD expired on 2026-02-01" in ran.out
+    assert f"{file}:4:3: E124 SPECKIT_BARE is enabled without evidence" in ran.out
+    assert f"{file}:4:3: E124 SPECKIT_BARE belongs to group 'E', accepted: A, B, C, D" in ran.out
 
 
 def test_more_active_flags_than_are_allowed_are_told_where_the_workspace_opens_them(workspace: Path) -> None:
@@ -158,7 +158,7 @@ def test_more_active_flags_than_are_allowed_are_told_where_the_workspace_opens_t
     opened = "".join(f"  {name}: {{state: enabled}}\n" for name in shipped[:7])
     file = write(workspace, FLAGS_FILE, f"flags:\n{opened}")
     ran = call(workspace, ["flags", "audit"])
-    assert f"{file}:8:3: E124 7 flags are active, accepted: at most 6" in ran.err
+    assert f"{file}:8:3: E124 7 flags are active, accepted: at most 6" in ran.out
 
 
 def test_an_evaluation_measures_the_workspaces_pipeline_with_its_flags(workspace: Path) -> None:

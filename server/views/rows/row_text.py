@@ -4,9 +4,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from speckit_memory.server.console.markdown import about, fields, one_line, quote_text
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, one_line, quote_text
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, Why
-from speckit_memory.server.replies.envelope import TEXT_FIELD
 
 _RANK = re.compile(r"\(rank (\d+)\)")
 _HEADING = re.compile(r"#{1,6}\s++([^\n]*)(\s*)")

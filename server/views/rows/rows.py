@@ -12,9 +12,8 @@ from speckit_memory.engine.answers.results import ResultRow, SearchResult
 from speckit_memory.errors.echo import plural
 from speckit_memory.memory.lifecycle.validations import ValidationResult
 from speckit_memory.memory.store.records import MemoryRecord
-from speckit_memory.server.console.markdown import about, one_line
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, one_line
 from speckit_memory.server.logging import logs
-from speckit_memory.server.replies.envelope import TEXT_FIELD
 
 
 def result_row(row: ResultRow) -> dict[str, Any]:

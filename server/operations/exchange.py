@@ -1,0 +1,112 @@
+"""Move memories between stores by files: export and import (feature I13)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from speckit_memory.errors import SpeckitError
+from speckit_memory.errors.echo import plural
+from speckit_memory.server.calls.parameters import Flag, Name
+from speckit_memory.server.operations.fields import RARE, DryRun, InFolder
+from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
+from speckit_memory.server.operations.view import Row, View
+
+LISTED = 10
+OUTCOMES = ("created", "updated", "unchanged", "kept", "refused")
+
+
+class Exporting(Parameters):
+    directory: Annotated[Path, Option("The folder to write into.", argument=True, metavar="DIR")]
+    folder: InFolder = ""
+
+
+@operation("administration", "export", one_door=RARE)
+def export(call: Call, params: Exporting) -> View:
+    """Write every memory into DIR as a file that people can read and edit.
+
+    Everything that was learned about a memory is written next to it. DIR is created, or must be empty or hold an
+    earlier export, which is updated. `import` restores all of it, here or elsewhere.
+    """
+    done = call.memory().exchange.export(params.directory, folder=params.folder)
+    files = f"{plural(done.written, 'file')} written" + (f", {done.removed} removed" if done.removed else "")
+    named = [*done.without_file[:LISTED], *(["…"] if len(done.without_file) > LISTED else [])]
+    return View(
+        f"{done.path}: {plural(done.memories, 'memory')}, {files}",
+        {
+            "path": str(done.path),
+            "memories": done.memories,
+            "written": done.written,
+            "removed": done.removed,
+            "without_file": list(done.without_file),
+            "secrets": done.secrets,
+        },
+        facts={
+            "secrets left out of the texts": done.secrets or "",
+            "written from the store, as the file is missing": named,
+        },
+    )
+
+
+class Importing(Parameters):
+    source: Annotated[Path, Option("An export, a folder of documents, or a single one.", argument=True)]
+    merge: Annotated[Flag, Option("Keep memories that are newer here; the default without --replace.")] = False
+    replace: Annotated[Flag, Option("Take texts and learned data from SOURCE, even where those here are newer.")] = (
+        False
+    )
+    into: Annotated[
+        Name | None,
+        Option("The folder for documents that are not an export; else one named like SOURCE.", metavar="FOLDER"),
+    ] = None
+    dry_run: DryRun = False
+
+
+@operation("administration", "import", one_door=RARE, destroys=True)
+def import_memories(call: Call, params: Importing) -> View:
+    """Import the memories of SOURCE: an export, a folder of documents, or a single one.
+
+    Missing files are created. The import is all or nothing. Before something is replaced, a checkpoint is made and
+    files are copied aside. Exits with 1 when memories were refused.
+    """
+    from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
+
+    if params.merge and params.replace:
+        raise SpeckitError("E031", "--merge or --replace, not both")
+    with call.progress("importing") as progress:
+        done = call.memory(create=not params.dry_run).exchange.import_from(
+            params.source,
+            replace=params.replace,
+            into=params.into,
+            dry_run=params.dry_run,
+            progress=lambda now: progress(now.done, now.total or 0),
+        )
+    counts = {outcome: done.count(outcome) for outcome in OUTCOMES}
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    waiting = f"{plural(done.pending, 'passage')} without vectors: {WHO_EMBEDS}"
+    return View(
+        f"{told}{'; nothing was changed (dry run)' if done.dry_run else ''}",
+        {
+            "dry_run": done.dry_run,
+            **counts,
+            "memories": [{"key": one.key, "outcome": one.outcome, "why": one.why} for one in done.memories],
+            "written": list(done.written),
+            "checkpoint": done.checkpoint or None,
+            "aside": str(done.aside) if done.aside else None,
+            "left_out": done.left_out,
+            "pending": done.pending,
+        },
+        facts={
+            "written to the workspace": plural(len(done.written), "file") if done.written else "",
+            "the store before the import is kept as": done.checkpoint,
+            "overwritten files were copied to": str(done.aside) if done.aside else "",
+            "left out": f"{plural(done.left_out, 'link')} to missing memories" if done.left_out else "",
+        },
+        rows="memories",
+        cells=_imported_cells,
+        hints=(waiting,) if done.pending else (),
+        status=1 if counts["refused"] else 0,
+    )
+
+
+def _imported_cells(row: Row) -> tuple[str, ...]:
+    return (f"{row['outcome']} {row['key']}{': ' if row['why'] else ''}{row['why']}",)

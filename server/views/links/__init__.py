@@ -1,1 +1,0 @@
-"""Links and lineages as text."""
