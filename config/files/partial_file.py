@@ -27,12 +27,13 @@ def partial_file(folder: Path, mode: int) -> Iterator[tuple[BinaryIO, Path]]:
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags | NO_LINK, mode)
 
-    try:
-        with open(path, "xb", opener=opened) as stream:
+    with open(path, "xb", opener=opened) as stream:  # fails if the name is taken
+        try:
             yield stream, path
-    finally:
-        with suppress(OSError):
-            path.unlink()
+        finally:
+            stream.close()
+            with suppress(OSError):
+                path.unlink()
 
 
 def complete(stream: BinaryIO, *, sync: bool = True) -> None:

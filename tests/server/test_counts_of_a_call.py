@@ -80,6 +80,10 @@ def counts_of(root: Path, *calls: dict[str, Any]) -> Counter[str]:
             words = QUERY.split()
             for number in range(1, len(words)):  # the first are answered from the file
                 await asked(client, query=" ".join(words[number:] + words[:number]))
+            for thread in threading.enumerate():
+                if thread.name == "read-model builder":
+                    await anyio.to_thread.run_sync(thread.join)  # the segment in memory answers from now on
+            await asked(client, query=QUERY, limit=3)  # reads once what a new segment leaves to the store
             *before, last = calls
             for arguments in before:
                 await asked(client, **arguments)
