@@ -31,7 +31,8 @@ def test_unanswerable_questions_are_asked_and_told_by_who_warns_and_never_scored
 
     assert (ran.json["queries"], ran.json["excluded"]["no_relevant"]) == (20, default["unanswerable"])
     assert default["unanswerable"] >= 14
-    assert default["warned"] > 0.4 > bm25["warned"]
+    # hard negatives are near the limit: a page more or less among the documents moves one or two of 19
+    assert default["warned"] > 3 * default["false_alarms"] > 0 == bm25["warned"]
 
 
 def test_a_folder_of_that_name_is_given_as_a_path(tmp_path: Path) -> None:
