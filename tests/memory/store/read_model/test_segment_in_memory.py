@@ -20,6 +20,7 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_writing import building, writing
 from speckit_memory.memory.store.writing import writer
+from speckit_memory.pipeline.process.yielding import yield_now, yielding
 
 pytestmark = pytest.mark.requirement("C3")
 Make = Callable[..., Document]
@@ -75,6 +76,21 @@ def test_no_segment_of_a_very_large_store_is_held_in_memory(
     model = read_model(database)
     model.load()
     assert ask(model)
+    tried = model._builder._thread
+    assert ask(model)
+    assert model._builder._thread is tried
+
+
+def test_work_that_refreshes_the_state_does_not_give_way_to_searches_that_wait_for_it(
+    database: Database, document: Make
+) -> None:
+    put(database, document("a", "ALPHA beta"))
+    model, yields = read_model(database), list[int]()
+    with yielding(lambda: yields.append(1)):
+        assert model.current().lexicon.index("body").holders("ALPHA") == 1  # of a segment, which is built at once
+        assert not yields
+        yield_now()
+    assert yields
 
 
 def test_more_changes_than_the_segment_is_worth_begin_another(
@@ -99,8 +115,8 @@ def test_the_file_of_another_writer_goes_before_a_segment_in_memory(database: Da
     put(database, document("a", "alpha"))
     written = threading.Event()
 
-    def build(connection: apsw.Connection, pause: Callable[[], None]) -> Container:
-        built = building.build_in_memory(connection, pause)
+    def build(connection: apsw.Connection) -> Container:
+        built = building.build_in_memory(connection)
         assert written.wait(60)
         return built
 
@@ -118,12 +134,12 @@ def test_the_file_of_another_writer_goes_before_a_segment_in_memory(database: Da
 def test_a_store_is_closed_while_a_segment_is_built(tmp_path: Path, document: Make) -> None:
     begun, closing, ends = threading.Event(), threading.Event(), list[type[BaseException]]()
 
-    def build(connection: apsw.Connection, pause: Callable[[], None]) -> Container:
+    def build(connection: apsw.Connection) -> Container:
         begun.set()
         assert closing.wait(60)
         try:
             while True:
-                pause()
+                yield_now()
         except GivenUpError as end:
             ends.append(type(end))
             raise
@@ -141,7 +157,7 @@ def test_a_store_is_closed_while_a_segment_is_built(tmp_path: Path, document: Ma
 def test_what_failed_once_is_not_tried_with_every_question(database: Database, document: Make) -> None:
     tried: list[int] = []
 
-    def build(connection: apsw.Connection, pause: Callable[[], None]) -> Container:
+    def build(connection: apsw.Connection) -> Container:
         tried.append(1)
         raise MemoryError
 
