@@ -40,11 +40,6 @@ class RankMove(Generic[Id]):
     before: int | None
     after: int | None
 
-    @property
-    def shift(self) -> int | None:
-        """How many ranks it rose; below 0 where it fell, None where only one ranking has it."""
-        return None if self.before is None or self.after is None else self.before - self.after
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement(Generic[Id]):
@@ -76,11 +71,6 @@ class Agreement(Generic[Id]):
         return tuple(RankMove(row, before.get(row), after.get(row)) for row in {**before, **after})
 
     @property
-    def score_deltas(self) -> Mapping[Id, float]:
-        """Variant score minus control score of the common rows; comparable only on the same scale."""
-        return {row: self.variant[row] - score for row, score in self.control.items() if row in self.variant}
-
-    @property
     def ordering_difference(self) -> bool:
         """Whether the ids or their order differ."""
         return self.first_difference is not None
@@ -99,21 +89,6 @@ class Agreement(Generic[Id]):
         seen = [(move.before, move.after) for move in self.moves]
         both = sum(before is not None and after is not None and max(before, after) <= k for before, after in seen)
         return both, min(k, max((rank for pair in seen for rank in pair if rank is not None), default=0))
-
-    @property
-    def only_control(self) -> tuple[Id, ...]:
-        """The rows that the variant does not return, in the order of the control."""
-        return tuple(move.id for move in self.moves if move.after is None)
-
-    @property
-    def only_variant(self) -> tuple[Id, ...]:
-        """The rows that only the variant returns, in its order."""
-        return tuple(move.id for move in self.moves if move.before is None)
-
-    def biggest_moves(self, most: int = 5) -> tuple[RankMove[Id], ...]:
-        """The common rows that moved furthest; ties are in the order of the control."""
-        moved = [(move, abs(move.shift)) for move in self.moves if move.shift]
-        return tuple(move for move, _ in sorted(moved, key=lambda entry: -entry[1])[:most])
 
 
 def agree(control: Sequence[tuple[Id, float]], variant: Sequence[tuple[Id, float]]) -> Agreement[Id]:

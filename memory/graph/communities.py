@@ -45,27 +45,6 @@ def communities(sources: Places, targets: Places, weights: Column, count: int) -
     return _name_groups(_louvain(sources, targets, weights, count))
 
 
-def modularity(sources: Places, targets: Places, weights: Column, groups: Places) -> float:
-    """The modularity of a partition: the share of weight within groups minus that expected by chance, in [-0.5, 1).
-
-    Args:
-        sources: First node of each link, (links,).
-        targets: Second node of each link.
-        weights: Weight of each link.
-        groups: Group of each node, (nodes,).
-    """
-    total = float(weights.sum())
-    # Q = Σ_c [W_c / m - (S_c / 2m)²]: W_c the weight inside, S_c the sum of its nodes' strengths (Newman 2004)
-    if total <= 0.0:
-        return 0.0
-    inside = float(weights[groups[sources] == groups[targets]].sum())
-    # ends: (groups,), the summed strengths of each group's nodes
-    ends = np.bincount(groups[sources], weights, groups.max() + 1)
-    ends += np.bincount(groups[targets], weights, groups.max() + 1)
-    # total is m; each link has two ends, so the S_c add up to 2m, and (S_c / 2m)² = S_c² / (4 m²)
-    return inside / total - float((ends**2).sum()) / (4.0 * total**2)
-
-
 def _name_groups(groups: NDArray[np.integer]) -> Places:
     """The same groups, each named by its smallest node."""
     # first: (groups,), the smallest node of each group; own: (nodes,), the group of each node

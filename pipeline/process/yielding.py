@@ -14,8 +14,11 @@ Pause = Callable[[], None]
 
 
 @contextmanager
-def yielding(pause: Pause) -> Iterator[None]:
-    """Makes `yield_now` call `pause` in this thread inside the block; an exception from it ends the work."""
+def yielding(pause: Pause | None) -> Iterator[None]:
+    """Makes `yield_now` call `pause` in this thread inside the block; an exception from it ends the work.
+
+    With None it does nothing, as is right while the block holds a lock that searches need.
+    """
     token = _pause.set(pause)
     try:
         yield
@@ -27,7 +30,7 @@ _pause: ContextVar[Pause | None] = ContextVar("pause", default=None)
 
 
 def yield_now() -> None:
-    """Gives way to searches if this thread's work does. Never to be called with a lock that searches need."""
+    """Gives way to searches if this thread's work does."""
     pause = _pause.get()
     if pause is not None:
         pause()

@@ -44,7 +44,7 @@ class CoercedArguments:
     notes: Mapping[str, str]
 
 
-class Parameters:
+class LenientParameters:
     """The parameters of a tool, to which arguments are coerced."""
 
     def __init__(self, schema: Mapping[str, Any], *, destructive: bool = False) -> None:

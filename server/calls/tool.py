@@ -17,7 +17,7 @@ from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.isolation.wire import EndedError
 from speckit_memory.pipeline.process.cancellation import WithdrawnError, require_wanted
 from speckit_memory.server.calls.argument_problems import FAR, problems_of
-from speckit_memory.server.calls.lenient_arguments import Parameters, coercion_hints
+from speckit_memory.server.calls.lenient_arguments import LenientParameters, coercion_hints
 from speckit_memory.server.calls.unused_parameters import Rule, told_idle
 from speckit_memory.server.calls.worker_processes import Elsewhere
 from speckit_memory.server.console.failures import internal
@@ -53,7 +53,7 @@ class SpeckitTool(Tool):
     _limiter: anyio.CapacityLimiter = PrivateAttr()
     _count: Count = PrivateAttr()
     _cache: AnswerCache | None = PrivateAttr(default=None)
-    _accepted: Parameters = PrivateAttr()
+    _accepted: LenientParameters = PrivateAttr()
     _whole: dict[str, Any] = PrivateAttr()
     _config_hash: Callable[[], str] = PrivateAttr()
     _offers: Callable[[str], bool] = PrivateAttr()
@@ -116,7 +116,7 @@ class SpeckitTool(Tool):
         tool._whole = arguments.model_json_schema(by_alias=True)
         tool.parameters = _lean(tool._whole)
         tool.fn_metadata.output_schema = SCHEMA
-        tool._accepted = Parameters(tool.parameters, destructive=destructive)
+        tool._accepted = LenientParameters(tool.parameters, destructive=destructive)
         tool._budget = budget
         tool._limiter = limiter
         tool._count = count

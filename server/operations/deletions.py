@@ -35,7 +35,7 @@ Confirmation = Annotated[
 DryRun = Annotated[Flag, Option("Show what would be deleted without deleting it.")]
 
 
-class Deletion(Parameters):
+class MemoryDeletion(Parameters):
     key: Annotated[
         MemoryName | None, Option("Id or key of the memory.", tool="id", argument=True, metavar=ID_OR_KEY)
     ] = None
@@ -68,7 +68,7 @@ class Deletion(Parameters):
     ),
     destroys=True,
 )
-def delete(call: Call, params: Deletion) -> View:
+def delete(call: Call, params: MemoryDeletion) -> View:
     """Delete a memory, a folder or a tier; `undelete` restores it.
 
     The files are moved aside. Before a folder or a tier is deleted, a checkpoint is made; if that fails, nothing is

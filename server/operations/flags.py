@@ -99,7 +99,7 @@ def audit_flags(call: Call, params: Auditing) -> View:
     )
 
 
-class Promotion(Parameters):
+class FlagPromotion(Parameters):
     name: FlagName
     evidence: Annotated[
         Name, Option("The comparison to rest on: an id from `shadow report` or `eval compare`.", metavar="ID")
@@ -113,7 +113,7 @@ class Promotion(Parameters):
 
 
 @operation("tuning", "flags promote", one_door=BY_USER, shared=("db", "pipeline", "json"))
-def promote_flag(call: Call, params: Promotion) -> View:
+def promote_flag(call: Call, params: FlagPromotion) -> View:
     """Move the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
 
     To become enabled, and again to become permanent, a flag needs a stored comparison of exactly the pipeline in use
@@ -128,12 +128,12 @@ def promote_flag(call: Call, params: Promotion) -> View:
     return _changed(promote(params.name, params.evidence, common.db, common.pipeline, reason=params.reason.strip()))
 
 
-class Demotion(Parameters):
+class FlagDemotion(Parameters):
     name: FlagName
 
 
 @operation("tuning", "flags demote", one_door=BY_USER, shared=("db", "pipeline", "json"))
-def demote_flag(call: Call, params: Demotion) -> View:
+def demote_flag(call: Call, params: FlagDemotion) -> View:
     """Move the flag NAME one state back, which needs no evidence.
 
     Writes .speckit/flags.yaml of the workspace.

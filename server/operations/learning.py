@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 
 
-class Validation(Parameters):
+class MemoryValidation(Parameters):
     key: MemoryKey
     useful: Annotated[Flag, Option("Whether the memory was useful.", tool="wasUseful", command="--useful/--not-useful")]
     promote: Annotated[Flag, Option("Make the memory critical, once readers trust it.")] = False
@@ -39,7 +39,7 @@ class Validation(Parameters):
     ),
     repeatable=False,
 )
-def validate(call: Call, params: Validation) -> View:
+def validate(call: Call, params: MemoryValidation) -> View:
     """Record whether a memory that you read was useful, which changes its confidence."""
     from speckit_memory.server.console.arguments.memory_names import of_known
     from speckit_memory.server.views.rows.rows import judgement

@@ -88,7 +88,7 @@ def postflight(call: Call, params: TaskEnd) -> View:
     )
 
 
-class TaskHistory(Parameters):
+class TaskListing(Parameters):
     folder: Annotated[Required, Option("Folder of the tasks.", tool="specFolder", argument=True)]
     session: Session = ""
     limit: Annotated[Limit, Option("Maximum number of tasks.")] = 10
@@ -104,7 +104,7 @@ class TaskHistory(Parameters):
     Tool("memory_get_learning_history", "Show learning", "Knowledge before and after tasks of a folder.", cached=True),
     reads=True,
 )
-def history(call: Call, params: TaskHistory) -> View:
+def history(call: Call, params: TaskListing) -> View:
     """List tasks of a folder, the latest first, with means and trend over all of them."""
     from speckit_memory.server.views.rows.task_rows import summary_row, task_row
 

@@ -112,11 +112,14 @@ class Front:
     def _end(self) -> NoReturn:
         """Waits a little for the last answers; `relay` ends this process when the connection does."""
         self._is_ending = True
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
+        self._shut_down()
         self._greeted.wait(START_SECONDS)
         time.sleep(LAST_SECONDS)
         self._exit_with(0)
+
+    def _shut_down(self) -> None:
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
 
     def _forward(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
@@ -226,6 +229,8 @@ class Front:
             self._connection.close()
             self._connect()
             self._send_again()
+            if self._is_ending:  # since before this connection
+                self._shut_down()
 
     def _send_again(self) -> None:
         self._hidden.clear()

@@ -41,6 +41,8 @@ from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 GRACE_SECONDS = 3.0
 """How long the process waits for another client after the last one has gone, as when an agent is restarted."""
 LOOK_SECONDS = 1.0
+ACCEPT_AGAIN_SECONDS = 0.1
+"""Pause after a client could not be accepted: it may still wait, and would keep a core busy."""
 GREETING_SECONDS = 5.0
 """How long a client may take to greet."""
 
@@ -75,10 +77,13 @@ class SharedProcess:
             self._group.start_soon(self._end_without_clients)
             while True:
                 await anyio.wait_readable(self._listener)
-                with suppress(OSError):  # the client has gone
+                try:
                     connection, _ = self._listener.accept()
-                    self._clients += 1
-                    self._group.start_soon(self._serve, connection)
+                except OSError:  # the client has gone, or no descriptor is free
+                    await anyio.sleep(ACCEPT_AGAIN_SECONDS)
+                    continue
+                self._clients += 1
+                self._group.start_soon(self._serve, connection)
 
     async def _end_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:

@@ -175,7 +175,7 @@ class SharedSocket:
             except OSError:
                 self.path.unlink()
                 raise
-            _unreaped.append(process)
+            _started[:] = [earlier for earlier in _started if earlier.poll() is None] + [process]
             assert process.stdin is not None
             with suppress(BrokenPipeError), process.stdin:  # it has ended, which the connection tells
                 process.stdin.write(pickle.dumps(self))
@@ -184,8 +184,8 @@ class SharedSocket:
         return connection
 
 
-_unreaped: list[Any] = []
-"""Processes started by this one: a reference keeps the interpreter from warning that they outlive it."""
+_started: list[Any] = []
+"""Processes started by this one that run. The references keep the interpreter from warning that they outlive it."""
 
 
 def is_of_user(connection: socket.socket) -> bool:

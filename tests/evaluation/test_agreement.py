@@ -27,10 +27,6 @@ def test_an_agreement_names_what_moved_what_is_new_and_what_is_gone() -> None:
         RankMove(4, 4, 1),
         RankMove(5, None, 4),
     )
-    assert found.biggest_moves(2) == (RankMove(4, 4, 1), RankMove(1, 1, 2))
-    assert [move.shift for move in found.moves] == [-1, -1, None, 3, None]
-    assert (found.only_control, found.only_variant) == ((3,), (5,))
-    assert found.score_deltas == pytest.approx({1: 0.0, 2: -0.2, 4: 0.45})
     assert found.first_difference == 1
 
 
@@ -126,7 +122,6 @@ def test_rank_biased_overlap_is_that_of_its_definition(control: list[int], varia
 @given(RANKINGS, RANKINGS)
 def test_an_agreement_reads_the_same_from_both_sides(control: list[int], variant: list[int]) -> None:
     one, other = agree(scored(control), scored(variant)), agree(scored(variant), scored(control))
-    assert (one.only_control, one.only_variant) == (other.only_variant, other.only_control)
     assert (one.kendall_tau_b, one.rbo) == pytest.approx((other.kendall_tau_b, other.rbo))
     assert one.ordering_difference == (control != variant)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.memory.models.embedders import StaticEmbedder
-from speckit_memory.server.calls.lenient_arguments import TO_THE_LETTER, Parameters, coercion_hints
+from speckit_memory.server.calls.lenient_arguments import TO_THE_LETTER, LenientParameters, coercion_hints
 from speckit_memory.server.calls.tool import SpeckitTool
 from speckit_memory.server.mcp_server.app import tools
 from speckit_memory.server.replies.envelope import Reply, fit_to_budget
@@ -23,7 +23,7 @@ from tests.server.test_answer_cache import Ask, asking, served
 
 COUNT = StaticEmbedder().count_tokens
 LISTED = ["caused", "derived_from"]
-PARAMETERS = Parameters(
+PARAMETERS = LenientParameters(
     {
         "properties": {
             "limit": {"type": "integer", "maximum": 100},
@@ -161,7 +161,7 @@ def test_valid_arguments_of_every_tool_come_through_as_they_are(data: st.DataObj
     schema = OF_ALL_TOOLS[tool]
     optional = {name: _values(form) for name, form in schema["properties"].items()}
     arguments = data.draw(st.fixed_dictionaries({}, optional=optional))
-    read = Parameters(schema).as_meant(arguments)
+    read = LenientParameters(schema).as_meant(arguments)
     assert read.notes == {}
     assert list(read.arguments) == list(arguments)
     assert all(read.arguments[name] is value or read.arguments[name] == value for name, value in arguments.items())
@@ -170,7 +170,7 @@ def test_valid_arguments_of_every_tool_come_through_as_they_are(data: st.DataObj
 
 @given(data=st.data(), tool=st.sampled_from(sorted(OF_ALL_TOOLS)))
 def test_what_is_read_needs_no_reading_any_more(data: st.DataObject, tool: str) -> None:
-    parameters = Parameters(OF_ALL_TOOLS[tool])
+    parameters = LenientParameters(OF_ALL_TOOLS[tool])
     names = st.sampled_from(["Limit", "spec_folder", "session-id", "confirm", *OF_ALL_TOOLS[tool]["properties"]])
     values = st.sampled_from(
         ["3", "true", "null", 3.0, "Important", '["Caused"]', "Caused", "{}", True, 2.5, ["CAUSED"]]
@@ -186,12 +186,12 @@ def test_every_flag_that_allows_what_cannot_be_taken_back_is_taken_to_the_letter
     for schema in OF_ALL_TOOLS.values():
         for name in TO_THE_LETTER & set(schema["properties"]):
             for written in ({name: "true"}, {name.upper(): True}, {name: "null"}):
-                assert Parameters(schema).as_meant(written).notes == {}
+                assert LenientParameters(schema).as_meant(written).notes == {}
 
 
 @pytest.mark.parametrize("tool", [tool for tool in ALL_TOOLS if tool.annotations and tool.annotations.destructive_hint])
 def test_no_text_leaves_open_what_narrows_or_withholds_a_deed(tool: SpeckitTool) -> None:
-    accepted = Parameters(tool.parameters, destructive=True)
+    accepted = LenientParameters(tool.parameters, destructive=True)
     for name in tool.parameters["properties"]:
         for word in ("null", "NULL", "none", "None", "undefined", "{}", ""):
             read = accepted.as_meant({name: word})

@@ -150,10 +150,6 @@ class EvaluationDatabase:
             key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
             return observations.pairs_of(connection, *key, since or 0.0)
 
-    def note_use(self, use: UseRecord) -> None:
-        """Stores a use of a memory of an answer; once per query, memory and use."""
-        self.record((), uses=(use,))
-
     def retreat(self, control: str, variant: str, placement: str, reason: str, at: float) -> None:
         """Records that a variant was moved off the request path, or switched off.
 

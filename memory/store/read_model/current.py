@@ -16,6 +16,7 @@ from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.process.clock import opening
+from speckit_memory.pipeline.process.yielding import yielding
 
 MOST_CHANGES = 500
 """With more changes than this, loading from the segment is considered instead of applying the log of changes."""
@@ -101,7 +102,7 @@ class ReadModel:
         with self._builder.reading() as connection:
             pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
             if value(connection, pages) > MOST_BYTES:
-                return
+                raise MemoryError(f"the store has more than {MOST_BYTES:,} bytes")
             segment = self._build(connection)
         built = Snapshot.of_segment(segment, self._database, self._models)
         with self._refreshing:
@@ -116,7 +117,8 @@ class ReadModel:
             self._leave(snapshot)
         elif snapshot is not None and snapshot.sequence == changes.latest(connection):
             return snapshot
-        with opening(), self._refreshing:
+        # Searches wait for this lock: background work that refreshes must not give way to them meanwhile.
+        with opening(), self._refreshing, yielding(None):
             if not joined:
                 # another thread may have published a later state than this transaction sees
                 connection.execute("ROLLBACK; BEGIN")

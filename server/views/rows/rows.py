@@ -166,11 +166,6 @@ def update_facts(memory: MemoryRecord) -> dict[str, Any]:
     }
 
 
-def problem_text(_number: int, problem: dict[str, Any]) -> str:
-    """A problem with a document as Markdown."""
-    return "- " + about(f"{problem['code']} {problem['message']}", problem.get("hint", ""))
-
-
 def log_search(result: SearchResult, shown: int, *, cached: bool = False) -> None:
     """Logs a search: pipeline, time (unless `cached`), number of results and of rows shown, and failed parts. The
     query, and reasons that may quote it, are logged only if content is switched on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.memory.graph.communities import communities, modularity
+from speckit_memory.memory.graph.communities import communities
 
 Pairs = list[tuple[int, int]]
 
@@ -43,7 +43,7 @@ def test_a_ring_of_cliques_falls_into_them_and_links_count_by_weight() -> None:
     assert found(path, 4, [0.01, 1.0, 0.01]) != [0, 0, 2, 2]
 
 
-def test_modularity_is_that_of_the_definition_and_groups_are_no_worse_than_components() -> None:
+def test_groups_have_no_less_modularity_than_a_single_group() -> None:
     random = np.random.default_rng(7)
     for _ in range(30):
         count = 12
@@ -58,6 +58,5 @@ def test_modularity_is_that_of_the_definition_and_groups_are_no_worse_than_compo
         degree, total = matrix.sum(axis=1), matrix.sum()
         same = groups[:, None] == groups[None, :]
         expected = ((matrix - np.outer(degree, degree) / total) * same).sum() / total
-        assert modularity(sources, targets, weights, groups) == pytest.approx(expected)
         assert expected >= -1e-12  # a single group has 0
         assert all(groups[group] == group == np.flatnonzero(groups == group)[0] for group in set(groups.tolist()))

@@ -71,13 +71,14 @@ class BackgroundBuilder:
                 yield connection
 
     def _run(self, work: Callable[[], None]) -> None:
+        self._failed = True  # unless it ends well
         try:
             with yielding(self._pause):
                 work()
+            self._failed = False
         except GivenUpError:
             pass
         except (SpeckitError, apsw.Error, MemoryError) as error:
-            self._failed = True
             LOGGER.info("the file answers on: %s", error)
 
     def _stop(self) -> None:

@@ -208,7 +208,7 @@ def test_what_is_kept_beside_answers_is_read_back(evaluation: EvaluationDatabase
     evaluation.record(
         (), uses=[use, use], scorings=[scoring, scoring], retreats=[PlacementChange("c", "v", "off", "slow", 4.0)]
     )
-    evaluation.note_use(UseRecord("0" * 16, 7, "opened", 2, 6.0))
+    evaluation.record((), uses=[UseRecord("0" * 16, 7, "opened", 2, 6.0)])
     assert evaluation.uses() == [use, UseRecord("0" * 16, 7, "opened", 2, 6.0)]
     assert evaluation.uses(since=5.5) == [UseRecord("0" * 16, 7, "opened", 2, 6.0)]
     assert evaluation.scorings() == [scoring]

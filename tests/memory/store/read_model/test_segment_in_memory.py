@@ -20,7 +20,7 @@ from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_writing import building, writing
 from speckit_memory.memory.store.writing import writer
-from speckit_memory.pipeline.process.yielding import yield_now
+from speckit_memory.pipeline.process.yielding import yield_now, yielding
 
 pytestmark = pytest.mark.requirement("C3")
 Make = Callable[..., Document]
@@ -76,6 +76,21 @@ def test_no_segment_of_a_very_large_store_is_held_in_memory(
     model = read_model(database)
     model.load()
     assert ask(model)
+    tried = model._builder._thread
+    assert ask(model)
+    assert model._builder._thread is tried
+
+
+def test_work_that_refreshes_the_state_does_not_give_way_to_searches_that_wait_for_it(
+    database: Database, document: Make
+) -> None:
+    put(database, document("a", "ALPHA beta"))
+    model, yields = read_model(database), list[int]()
+    with yielding(lambda: yields.append(1)):
+        assert model.current().lexicon.index("body").holders("ALPHA") == 1  # of a segment, which is built at once
+        assert not yields
+        yield_now()
+    assert yields
 
 
 def test_more_changes_than_the_segment_is_worth_begin_another(
