@@ -153,7 +153,7 @@ def test_a_segment_and_what_changed_since_answer_as_the_file_and_a_segment_in_me
                 assert shelf.usable(connection, database.path) is not None
                 opened = Snapshot.load(database, connection, WordModels(), building.build_in_memory)
                 assert opened.segment is not None
-                in_memory = building.build_in_memory(connection, lambda: None)
+                in_memory = building.build_in_memory(connection)
                 of_memory = Snapshot.of_segment(in_memory, database, WordModels())
                 # None where FTS5 has other words, such as "i̇" for "İ"
                 of_file = Snapshot.of_file(database, connection, WordModels()) or of_memory
