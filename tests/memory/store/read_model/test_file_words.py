@@ -92,7 +92,7 @@ def test_the_file_tells_of_words_what_an_index_does(
         asked = (*words[:4], *data.draw(st.lists(st.sampled_from(words), max_size=5)), *NOWHERE)
         with model.reading() as snapshot:
             ids = np.append(snapshot.attributes.chunks, [0, 10**6, -1])
-            segment = build_in_memory(database.reader(), lambda: None)
+            segment = build_in_memory(database.reader())
             for part in PARTS:
                 index = snapshot.lexicon.index(*part)
                 assert isinstance(index, FileIndex) or words is WILD
