@@ -44,7 +44,12 @@ class Client:
         from_server, sink = os.pipe()
         self._out, self._in = os.fdopen(to_server, "wb", 0), os.fdopen(from_server, "rb")
         wire = JsonRpcWire(source, sink, print)
-        Thread(target=anyio.run, args=(server.run_on, wire), daemon=True).start()
+
+        async def serve() -> None:
+            async with server.running() as serve_client:
+                await serve_client(wire)
+
+        Thread(target=anyio.run, args=(serve,), daemon=True).start()
         self._requests = 0
         self._request("initialize", CLIENT)
 
