@@ -24,7 +24,7 @@ from bench.settling import settle
 from bench.synthetic import Corpus
 from speckit_memory.engine import Memory
 from speckit_memory.server.jsonrpc.wire import JsonRpcWire
-from speckit_memory.server.mcp_server.app import MemoryServer, build
+from speckit_memory.server.mcp_server.app import build
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.workspace.workspace import Workspace
@@ -32,11 +32,6 @@ from speckit_memory.server.workspace.workspace import Workspace
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 WARMING = 60
 LIMIT = 10
-
-
-async def _serve(server: MemoryServer, wire: JsonRpcWire) -> None:
-    async with server.running() as serve:
-        await serve(wire)
 
 
 class Client:
@@ -49,7 +44,12 @@ class Client:
         from_server, sink = os.pipe()
         self._out, self._in = os.fdopen(to_server, "wb", 0), os.fdopen(from_server, "rb")
         wire = JsonRpcWire(source, sink, print)
-        Thread(target=anyio.run, args=(_serve, server, wire), daemon=True).start()
+
+        async def serve() -> None:
+            async with server.running() as serve_client:
+                await serve_client(wire)
+
+        Thread(target=anyio.run, args=(serve,), daemon=True).start()
         self._requests = 0
         self._request("initialize", CLIENT)
 

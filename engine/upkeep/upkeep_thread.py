@@ -172,11 +172,11 @@ class MaintenanceThread:
             if self._replay is not None and not self._current().database.only_read:
                 try:
                     self._replay(self._current(), self._idle)
-                except GivenUpError:
-                    return
                 except SpeckitError as error:
                     LOGGER.info("kept queries are replayed later: %s", error)
             self._failure = ""
+        except GivenUpError:  # at the end
+            return
         except SpeckitError as error:
             self._not_before = perf_counter() + AGAIN_SECONDS
             if str(error) != self._failure:
@@ -194,8 +194,6 @@ class MaintenanceThread:
             opened = self._current()
             every = jobs_for(opened)
             maintenance.run_due(opened.database, every, patience_ms=BUSY_MS)
-        except GivenUpError:
-            return
         except SpeckitError as error:
             if error.code != "E022":
                 raise
@@ -203,11 +201,8 @@ class MaintenanceThread:
     def _look(self) -> None:
         """Writes a segment if one is due, and switches to a new one from any process."""
         opened = self._current()
-        try:
-            if not opened.database.only_read:
-                write(opened)
-        except GivenUpError:
-            return
+        if not opened.database.only_read:
+            write(opened)
         with opened.database.snapshot_read() as connection:
             now = shelf.segment_status(connection, opened.database.path, patient=True)
         if now.segment is None or (opened, now.segment.digest) == self._in_use:

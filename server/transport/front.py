@@ -41,7 +41,7 @@ STANDARD_ERROR = 2
 DECIDE = b"?"
 """The greeting of a client that has no tool profile yet; any other one sends the first letter of its profile."""
 INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
-_KEPT = ("initialize", "notifications/initialized")
+_HANDSHAKE = ("initialize", "notifications/initialized")
 
 
 @dataclass(slots=True)
@@ -65,15 +65,15 @@ class Front:
         self._source = source
         self._sink = sink
         self._exit_with = exit_with
-        self._turn = Lock()
+        self._sending = Lock()
         """Held while lines are sent, so that none is lost when the connection changes."""
         self._writing = Lock()
         self._pending: dict[int | str, PendingRequest] = {}
-        self._kept: dict[tuple[str, str], bytes] = {}
+        self._session_lines: dict[tuple[str, str], bytes] = {}
         """What opens the session again: the handshake, and subscriptions by URI."""
-        self._hidden: dict[int | str, bytes] = {}
-        """Requests of ours by id, and what the client hears in place of the answer: that a resource may have changed
-        while nobody looked."""
+        self._replacements: dict[int | str, bytes] = {}
+        """The ids of requests that this front sends itself, and the notification that the client gets instead of the
+        answer: a resource may have changed while no process served it."""
         self._profile = DECIDE
         self._reading_tools: frozenset[str] | None = None
         """The tools that only read; None until the process has said so, which is before it reads any request."""
@@ -125,7 +125,7 @@ class Front:
         if isinstance(line, TooLong):
             self._refuse(line.request_id, INVALID_REQUEST, f"a message has at most {LONGEST_LINE:,} bytes")
             return
-        with self._turn:
+        with self._sending:
             self._note(line)
             self._send(line)
 
@@ -135,12 +135,12 @@ class Front:
         method, request_id, params = message.get("method"), message.get("id"), message.get("params")
         params = params if isinstance(params, dict) else {}
         uri = params.get("uri")
-        if method in _KEPT:
-            self._kept[method, ""] = line
+        if method in _HANDSHAKE:
+            self._session_lines[method, ""] = line
         elif method == "resources/subscribe" and isinstance(uri, str):
-            self._kept[method, uri] = line
+            self._session_lines[method, uri] = line
         elif method == "resources/unsubscribe":
-            self._kept.pop(("resources/subscribe", str(uri)), None)
+            self._session_lines.pop(("resources/subscribe", str(uri)), None)
         elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
             self._pending.pop(params["requestId"], None)  # it gets no answer
         if isinstance(method, str) and request_id is not None and _is_id(request_id):
@@ -185,11 +185,11 @@ class Front:
         if self._reading_tools is None:
             self._welcome(_parsed(line))
             return
-        if not self._hidden:
+        if not self._replacements:
             self._write(line)
             self._settle(_parsed(line))
-        elif (message := _parsed(line)).get("id") in self._hidden and "method" not in message:
-            self._write(self._hidden.pop(message["id"]))
+        elif (message := _parsed(line)).get("id") in self._replacements and "method" not in message:
+            self._write(self._replacements.pop(message["id"]))
         else:
             self._write(line)
             self._settle(message)
@@ -213,7 +213,7 @@ class Front:
         Requests that changed something, or that have been repeated before, get an error: the process may have ended
         after it carried them out, or because of them. If it has not greeted, it has not read any.
         """
-        with self._turn:
+        with self._sending:
             is_short = self._reading_tools is None or time.monotonic() - self._connected_at < SHORT_SECONDS
             self._short_lives = self._short_lives + 1 if is_short else 0
             if self._short_lives == MOST_SHORT:
@@ -233,15 +233,15 @@ class Front:
                 self._shut_down()
 
     def _send_again(self) -> None:
-        self._hidden.clear()
+        self._replacements.clear()
         waiting = {request.line for request in self._pending.values()}
-        for line in self._kept.values():
+        for line in self._session_lines.values():
             if line in waiting:
                 continue
             message = _parsed(line)
             if "id" in message:  # answered before
-                message["id"] = f"speckit-front-{len(self._hidden)}"
-                self._hidden[message["id"]] = _change_of(message)
+                message["id"] = f"speckit-front-{len(self._replacements)}"
+                self._replacements[message["id"]] = _change_of(message)
             self._send(json.dumps(message).encode())
         for request in self._pending.values():
             self._send(request.line)
@@ -249,13 +249,13 @@ class Front:
     def _refuse_interrupted(self, request_id: int | str, request: PendingRequest) -> None:
         what = request.tool or "this request"
         if request.is_repeated:
-            told = f"the process of the server ended twice during {what}, and was replaced; do not repeat it as it is"
+            reason = f"the process of the server ended twice during {what}, and was replaced; do not repeat it as it is"
         else:
-            told = (
+            reason = (
                 f"the process of the server ended during {what}, which may have been carried out, and was replaced; "
                 "look whether it was (memory_list, memory_search) before you repeat it"
             )
-        error = SpeckitError("E134", told)
+        error = SpeckitError("E134", reason)
         self._refuse(request_id, INTERNAL_ERROR, str(error.problems[0]), error.as_json())
 
     def _refuse(self, request_id: int | str | None, code: int, message: str, data: Any = None) -> None:
@@ -263,7 +263,7 @@ class Front:
         self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode())
 
     def _write(self, line: bytes) -> None:
-        """Writes a line to the client; ends if nobody can read it."""
+        """Writes a line to the client; ends if the client has closed the pipe."""
         rest = memoryview(line + b"\n")
         ready = select.poll()
         ready.register(self._sink, select.POLLOUT)
@@ -289,7 +289,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _change_of(request: dict[str, Any]) -> bytes:
-    """The notification that what a request told or asked to watch may have changed: the list, or one resource."""
+    """The notification that the list of resources, or the resource that a request subscribes to, may have changed."""
     change: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
     if request["method"] == "resources/subscribe":
         change |= {"method": "notifications/resources/updated", "params": {"uri": request["params"]["uri"]}}

@@ -1,6 +1,6 @@
 """The process that serves a store to several clients, each through a front (`serve --shared`).
 
-Every client has a connection of its own, with its queues, its log and its limits; a client that stalls holds nobody up.
+Every client has a connection of its own, with its queues, its log and its limits; a client that stalls delays no other.
 The process ends some seconds after the last client has gone.
 """
 
@@ -56,7 +56,7 @@ class SharedProcess:
         self._place = place
         self._listener = listener
         listener.setblocking(False)
-        self._made = place.path.lstat().st_ino
+        self._inode = place.path.lstat().st_ino
         self._logs = share()
         logs.configure()
         options = place.options
@@ -99,8 +99,8 @@ class SharedProcess:
         """Ends the process. Clients that have just connected notice, and start another one."""
         try:
             with suppress(OSError):
-                # somebody may have removed it, and another process made its own
-                if self._place.path.lstat().st_ino == self._made:
+                # it may have been removed, and another process may have made its own
+                if self._place.path.lstat().st_ino == self._inode:
                     self._place.path.unlink()
             self._listener.close()
             self._workspace.finish(self._limits.running)

@@ -136,7 +136,7 @@ class SharedSocket:
             raise _unusable(f"{self.path} cannot be used: {error.strerror or error}") from None
 
     def _reached(self) -> socket.socket | None:
-        """A connection to the process; None if none listens. Raises E036 if somebody else does."""
+        """A connection to the process; None if none listens. Raises E036 if another user does."""
         try:
             found = self.path.lstat()
         except FileNotFoundError:
@@ -158,7 +158,7 @@ class SharedSocket:
         raise _unusable(f"another user listens on {self.path}")
 
     def _started(self) -> socket.socket:
-        """Starts the process, which is handed a socket that already listens: nobody has to wait until it is ready."""
+        """Starts the process, which is handed a socket that already listens: no client waits until it is ready."""
         from subprocess import DEVNULL, PIPE
 
         from speckit_memory.pipeline.process.python_process import start_python
