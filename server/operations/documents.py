@@ -33,7 +33,7 @@ MOST_MOVES = 20
 """Renamed documents listed; all are counted."""
 
 
-class Saving(Parameters):
+class DocumentSave(Parameters):
     file: Annotated[
         str,
         Field(max_length=500),
@@ -105,7 +105,7 @@ def _unused(values: Mapping[str, Any]) -> UnusedParameters | None:
     repeatable=False,
     destroys=True,
 )
-def save(call: Call, params: Saving) -> View:
+def save(call: Call, params: DocumentSave) -> View:
     """Check and store one FILE, or a text as a new Markdown file.
 
     The new file is FILE, or one named after the title; no file is ever overwritten. With --append or --replace the text
@@ -175,7 +175,7 @@ class _Document:
 
         return known_key(memory, self._typed)
 
-    def memory(self, call: Call, params: Saving, *, is_new: bool) -> Memory:
+    def memory(self, call: Call, params: DocumentSave, *, is_new: bool) -> Memory:
         """The memory to save in. A missing store is created, but not for a dry run or a missing file."""
         from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 
@@ -188,7 +188,7 @@ class _Document:
         return call.memory(create=not params.dry_run)
 
 
-def _require_fitting(call: Call, params: Saving, edit: str | None) -> None:
+def _require_fitting(call: Call, params: DocumentSave, edit: str | None) -> None:
     """Raises E031 for parameters that require others, or exclude one another."""
     if not params.file and not params.content:
         raise SpeckitError(
@@ -256,7 +256,7 @@ def _problem_cells(row: Row) -> tuple[str, ...]:
     return f"{row['code']} {row['message']}", row.get("hint", "")
 
 
-class Updating(Parameters):
+class DocumentUpdate(Parameters):
     key: MemoryKey
     title: Annotated[Annotated[str, Field(min_length=1, max_length=500)] | None, Option("The new title.")] = None
     triggers: Annotated[
@@ -280,7 +280,7 @@ class Updating(Parameters):
     Tool("memory_update", "Update memory", "Change title, triggers, weight or tier of a memory, in its file.", 500),
     destroys=True,
 )
-def update(call: Call, params: Updating) -> View:
+def update(call: Call, params: DocumentUpdate) -> View:
     """Change title, trigger phrases, tier or weight of a memory in its file.
 
     The front matter is edited and indexed again. Given phrases replace all declared ones.
@@ -318,7 +318,7 @@ def update(call: Call, params: Updating) -> View:
     )
 
 
-class Scanning(Parameters):
+class IndexScan(Parameters):
     folder: Annotated[Folder, Option("Folder to index; all sources without one.", tool="specFolder")] = ""
     force: Annotated[Flag, Option("Read unchanged files again.", brief="Read unchanged files again")] = False
     incremental: Annotated[Flag, Option("Skip unchanged files.")] = True
@@ -352,7 +352,7 @@ def _equal(workspace: Workspace) -> Callable[[Mapping[str, Any]], Hashable]:
     one_door="the command is `index`, which takes paths and shows what happens to each file",
     destroys=True,
 )
-def index_scan(call: Call, params: Scanning) -> View:
+def index_scan(call: Call, params: IndexScan) -> View:
     """Index new and changed documents of the workspace."""
     from speckit_memory.server.replies.worker_calls import close_to_equal_calls
     from speckit_memory.server.views.absent_files_text import absence_lines

@@ -16,13 +16,13 @@ LISTED = 10
 OUTCOMES = ("created", "updated", "unchanged", "kept", "refused")
 
 
-class Exporting(Parameters):
+class StoreExport(Parameters):
     directory: Annotated[Path, Option("The folder to write into.", argument=True, metavar="DIR")]
     folder: InFolder = ""
 
 
 @operation("administration", "export", one_door=RARE)
-def export(call: Call, params: Exporting) -> View:
+def export(call: Call, params: StoreExport) -> View:
     """Write every memory into DIR as a file that people can read and edit.
 
     Everything that was learned about a memory is written next to it. DIR is created, or must be empty or hold an
@@ -48,7 +48,7 @@ def export(call: Call, params: Exporting) -> View:
     )
 
 
-class Importing(Parameters):
+class StoreImport(Parameters):
     source: Annotated[Path, Option("An export, a folder of documents, or a single one.", argument=True)]
     merge: Annotated[Flag, Option("Keep memories that are newer here; the default without --replace.")] = False
     replace: Annotated[Flag, Option("Take texts and learned data from SOURCE, even where those here are newer.")] = (
@@ -62,7 +62,7 @@ class Importing(Parameters):
 
 
 @operation("administration", "import", one_door=RARE, destroys=True)
-def import_memories(call: Call, params: Importing) -> View:
+def import_memories(call: Call, params: StoreImport) -> View:
     """Import the memories of SOURCE: an export, a folder of documents, or a single one.
 
     Missing files are created. The import is all or nothing. Before something is replaced, a checkpoint is made and

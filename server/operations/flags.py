@@ -70,12 +70,12 @@ def _flag_cells(row: Row) -> tuple[str, ...]:
     )
 
 
-class Auditing(Parameters):
+class FlagAudit(Parameters):
     strict: Annotated[Flag, Option("Treat expired shipped flags as a breach too.")] = False
 
 
 @operation("tuning", "flags audit", one_door=BY_USER, reads=True, shared=("db", "pipeline", "json"))
-def audit_flags(call: Call, params: Auditing) -> View:
+def audit_flags(call: Call, params: FlagAudit) -> View:
     """Check the rules of feature flags; exit with 1 on a breach.
 
     The rules: at most 6 active flags, 90 days of life, an owner, a criterion, one state at a time, evidence for flags

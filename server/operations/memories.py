@@ -24,7 +24,7 @@ MOST_NAMED = 5
 """Related memories named to a client; the data has all."""
 
 
-class Listing(Parameters):
+class MemoryListing(Parameters):
     limit: Annotated[Limit, Option("Maximum number of memories.")] = 20
     offset: Annotated[int, Field(strict=True, ge=0, le=2**63 - 1), Option("Number of memories to skip.")] = 0
     folder: Annotated[Folder, Option("This folder and below.", tool="specFolder")] = ""
@@ -43,7 +43,7 @@ class Listing(Parameters):
     ),
     reads=True,
 )
-def list_memories(call: Call, params: Listing) -> View:
+def list_memories(call: Call, params: MemoryListing) -> View:
     """List the memories, newest first, a page at a time."""
     from speckit_memory.server.views.folder_text import in_folder, missing_folder
 
@@ -105,7 +105,7 @@ def _memory_text(_number: int, row: Row) -> str:
     return f"  - {one_line(passage_text(row))}" if is_passage(row) else "- " + about(*_memory_cells(row))
 
 
-class Reading(Parameters):
+class MemoryText(Parameters):
     key: MemoryKey
     section: Annotated[Name, Option("Only this section, by ANCHOR id or heading.")] = ""
     from_line: Annotated[int, Field(strict=True, ge=1), Option("Begin at this line of the document.")] = 1
@@ -113,7 +113,7 @@ class Reading(Parameters):
 
 
 @operation("daily", "show", one_door="the tool is memory_search with `key`", reads=True)
-def show(call: Call, params: Reading) -> View:
+def show(call: Call, params: MemoryText) -> View:
     """Print the stored text of a memory: all of it, or one section."""
     from speckit_memory.server.console.arguments.memory_names import known_key
     from speckit_memory.server.views.archived_text import away_data, away_text
@@ -142,7 +142,7 @@ def show(call: Call, params: Reading) -> View:
     )
 
 
-class Matching(Parameters):
+class PromptMatch(Parameters):
     prompt: Annotated[str, Field(max_length=10_000), Option("Text to look for trigger phrases in.", argument=True)]
     limit: Annotated[int, Field(strict=True, ge=1, le=50), Option("Maximum number of memories.")] = 3
     session: Annotated[
@@ -175,7 +175,7 @@ def _unused(values: Mapping[str, Any]) -> UnusedParameters | None:
     ),
     reads=True,
 )
-def match(call: Call, params: Matching) -> View:
+def match(call: Call, params: PromptMatch) -> View:
     """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
     from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
 
@@ -240,7 +240,7 @@ def _match_text(number: int, row: Row) -> str:
     return "\n".join([f"\n## {number}. {one_line(row['key'])}", facts, quote_text(row[TEXT_FIELD])])
 
 
-class Counting(Parameters):
+class StoreCounts(Parameters):
     limit: Annotated[Limit, Option("Maximum number of folders.")] = 10
     rank: Annotated[
         Literal["count", "recency", "importance", "composite"],
@@ -260,7 +260,7 @@ class Counting(Parameters):
 @operation(
     "daily", "stats", Tool("memory_stats", "Count memories", "Count memories by tier and folder.", 800), reads=True
 )
-def stats(call: Call, params: Counting) -> View:
+def stats(call: Call, params: StoreCounts) -> View:
     """Count memories by tier and folder, passages, causal links, triggers and bytes."""
     from speckit_memory.memory.store.reading.density import describe_density
     from speckit_memory.server.views.rows.rows import when

@@ -81,12 +81,12 @@ def _models_of_store(call: Call) -> dict[str, Any]:
     return {"models": sorted(models, key=lambda one: (one["place"] != "in use", one["name"])), "build": build}
 
 
-class Pulling(Parameters):
+class ModelPull(Parameters):
     name: Annotated[Name, Option("Name of the model.", argument=True)]
 
 
 @operation("set-up", "model pull", one_door=BY_USER, shared=("json",))
-def pull(call: Call, params: Pulling) -> View:
+def pull(call: Call, params: ModelPull) -> View:
     """Fetch the embedding model NAME, such as fastembed:BAAI/bge-small-en-v1.5.
 
     Needs the extra 'quality'. Every file is compared with the checksum from its repository. Afterwards the network is
@@ -113,7 +113,7 @@ def pull(call: Call, params: Pulling) -> View:
     )
 
 
-class Using(Parameters):
+class ModelUse(Parameters):
     name: Annotated[Name | None, Option("Name of the model.", argument=True)] = None
     rollback: Annotated[Flag, Option("Go back to the model that was in use before the last change.")] = False
     compare_only: Annotated[Flag, Option("Build the vectors and compare them; keep those in use.")] = False
@@ -121,7 +121,7 @@ class Using(Parameters):
 
 
 @operation("set-up", "model use", one_door=BY_USER, shared=("db", "json", "verbose"))
-def use(call: Call, params: Using) -> View:
+def use(call: Call, params: ModelUse) -> View:
     """Build the vectors of the embedding model NAME and use them unless they are worse.
 
     The vectors are compared by the answers to queries made of your memories and, by vectors alone, to the judged
@@ -142,7 +142,7 @@ def use(call: Call, params: Using) -> View:
     return _build(call, memory, params.name, params)
 
 
-def _build(call: Call, memory: Memory, name: str, params: Using) -> View:
+def _build(call: Call, memory: Memory, name: str, params: ModelUse) -> View:
     from speckit_memory.evaluation.tuning.spaces import compare_spaces
     from speckit_memory.server.reports.terminal import report_lines
 
@@ -166,7 +166,7 @@ def _build(call: Call, memory: Memory, name: str, params: Using) -> View:
     return _used(params, found, text)
 
 
-def _used(params: Using, found: dict[str, Any], text: str = "") -> View:
+def _used(params: ModelUse, found: dict[str, Any], text: str = "") -> View:
     built, changed = found.get("built"), found.get("changed")
     hints: tuple[str, ...] = ()
     if "refused" in found:

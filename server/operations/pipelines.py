@@ -17,12 +17,12 @@ BY_USER = "people decide on the pipeline that agents are served by"
 PipelineName = Annotated[str, Option("A pipeline file or preset.", argument=True, complete=completion.pipelines)]
 
 
-class Checking(Parameters):
+class PipelineCheck(Parameters):
     file: PipelineName
 
 
 @operation("tuning", "pipeline check", one_door=BY_USER, reads=True, shared=("set", "json"))
-def check(call: Call, params: Checking) -> View:
+def check(call: Call, params: PipelineCheck) -> View:
     """Check a pipeline FILE (or preset) and report all problems at once.
 
     Each problem has the form file:line:column: code message, followed by a hint.
@@ -49,13 +49,13 @@ def check(call: Call, params: Checking) -> View:
     )
 
 
-class Showing(Parameters):
+class PipelineView(Parameters):
     effective: Annotated[Flag, Option("Show every parameter with its value, defaults included.")] = False
     origin: Annotated[Flag, Option("Show where each value comes from, key by key.")] = False
 
 
 @operation("tuning", "pipeline show", one_door=BY_USER, reads=True, shared=("pipeline", "set", "json"))
-def show(call: Call, params: Showing) -> View:
+def show(call: Call, params: PipelineView) -> View:
     """Show the pipeline in use as YAML: as written, or with every value filled in."""
     from speckit_memory.engine.pipelines import pipelines
 
@@ -67,13 +67,13 @@ def show(call: Call, params: Showing) -> View:
     return View("", {"pipeline": config.pipeline, "yaml": text}, text=text)
 
 
-class Comparing(Parameters):
+class PipelineDiff(Parameters):
     a: PipelineName
     b: PipelineName
 
 
 @operation("tuning", "pipeline diff", one_door=BY_USER, reads=True, shared=("json",))
-def diff(call: Call, params: Comparing) -> View:  # noqa: ARG001 -- it needs no store
+def diff(call: Call, params: PipelineDiff) -> View:  # noqa: ARG001 -- it needs no store
     """Compare two pipelines (files or presets) by what would run, defaults included."""
     from speckit_memory.engine.pipelines import pipelines
 

@@ -17,7 +17,7 @@ Uncertainty = Annotated[Score, Option("Uncertainty, 0 to 100.", tool="uncertaint
 Context = Annotated[Score, Option("Completeness of the context, 0 to 100.", tool="contextScore")]
 
 
-class TaskBegin(Parameters):
+class TaskPreflight(Parameters):
     folder: TaskFolder
     task: TaskName
     knowledge: Knowledge
@@ -32,7 +32,7 @@ class TaskBegin(Parameters):
     "task preflight",
     Tool("task_preflight", "Begin task", "Before a task: record how much you know and how unsure you are.", 1200),
 )
-def preflight(call: Call, params: TaskBegin) -> View:
+def preflight(call: Call, params: TaskPreflight) -> View:
     """Record the state of knowledge before a task of a folder.
 
     Until the task is complete, a repetition replaces the earlier record; it keeps the earlier gaps and session if none
@@ -57,7 +57,7 @@ def preflight(call: Call, params: TaskBegin) -> View:
     )
 
 
-class TaskEnd(Parameters):
+class TaskPostflight(Parameters):
     folder: TaskFolder
     task: TaskName
     knowledge: Knowledge
@@ -72,7 +72,7 @@ class TaskEnd(Parameters):
     "task postflight",
     Tool("task_postflight", "End task", "After a task: record the same scores; shows what was learned.", 1200),
 )
-def postflight(call: Call, params: TaskEnd) -> View:
+def postflight(call: Call, params: TaskPostflight) -> View:
     """Complete the record of a task and show its learning index.
 
     The index is 0.4 of the knowledge gained, 0.35 of the uncertainty lost and 0.25 of the context gained.

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from speckit_memory.engine.upkeep.maintenance import JobOutcome
 
 
-class Maintaining(Parameters):
+class UpkeepRun(Parameters):
     dry_run: DryRun = False
 
 
 @operation("administration", "maintain", one_door="a running server does this by itself")
-def maintain(call: Call, params: Maintaining) -> View:
+def maintain(call: Call, params: UpkeepRun) -> View:
     """Run the background work that is due, once: for cron, where no server runs.
 
     Forgets sessions that are over, deletes memories whose files were missing for too long, archives expired memories
@@ -54,7 +54,7 @@ def _outcome(done: JobOutcome, dry_run: bool) -> str:
     return f"{done.count} {done.what}" + (", and more to do" if done.state == "unfinished" else "")
 
 
-class Unarchiving(Parameters):
+class ArchiveRestoration(Parameters):
     keys: Annotated[
         list[MemoryName],
         Option("Ids or keys of the memories; without one, list them.", argument=True, metavar=ID_OR_KEY),
@@ -62,7 +62,7 @@ class Unarchiving(Parameters):
 
 
 @operation("daily", "unarchive", one_door="the tool is memory_validate, which restores a memory that was useful")
-def unarchive(call: Call, params: Unarchiving) -> View:
+def unarchive(call: Call, params: ArchiveRestoration) -> View:
     """Restore archived memories for searches; without a name, list them.
 
     A memory that was archived because it had expired lives seven more days. An unknown name makes the whole command

@@ -12,7 +12,7 @@ import click
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
+from speckit_memory.server.commands.evaluation.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import (
     Common,

@@ -1,0 +1,1 @@
+"""The commands `eval …`: measure pipelines on a dataset, and create datasets."""
