@@ -157,7 +157,11 @@ class Front:
                 if ready.poll(LOOK_AGAIN_MS):
                     with suppress(BlockingIOError):
                         rest = rest[self._connection.send(rest, socket.MSG_DONTWAIT) :]
-                elif self._hung_up.poll(0):
+                elif (
+                    self._hung_up.poll(0)
+                    and self._greeted.wait(START_SECONDS)  # what it sent before its end is read once the process runs
+                    and not ready.poll(1000 * LAST_SECONDS)
+                ):
                     self._end()
 
     def relay(self) -> NoReturn:
