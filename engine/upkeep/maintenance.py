@@ -14,6 +14,7 @@ from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.upkeep.maintenance_jobs import Job, PreparedBatch
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.tables import jobs
 from speckit_memory.memory.store.tables.jobs import JobRun
 from speckit_memory.pipeline.process.yielding import yield_now
@@ -236,7 +237,7 @@ class _Runner:
                     changed, remains = changed + more, more > 0
                     # ended_at is None while items remain, so that the job stays due.
                     jobs.note(txn, JobRun(job.name, began, None if remains else ended, changed, remains, ""))
-            except _LostError:
+            except (_LostError, GivenUpError):  # the lease is another process's, or this one ends
                 raise
             except Exception as error:  # one job's failure; the others still run
                 if isinstance(error, SpeckitError) and error.code in NOT_THE_JOBS:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from shutil import which
 from threading import Timer
+from time import monotonic
 from typing import NamedTuple
 
 from speckit_memory.config.files.paths import is_there
@@ -102,7 +103,7 @@ def _git_entries(git: str, root: Path, *command: str) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     ) as process:
         # Killing git closes its output, which ends the read loop below.
-        timer = Timer(SECONDS, process.kill)
+        timer, last = Timer(SECONDS, process.kill), monotonic() + SECONDS
         timer.start()
         try:
             rest = b""
@@ -111,7 +112,7 @@ def _git_entries(git: str, root: Path, *command: str) -> Iterator[str]:
                 yield from (entry.decode("utf-8", "surrogateescape") for entry in entries)
             if rest.strip():
                 yield rest.decode("utf-8", "surrogateescape")
-            expired = not timer.is_alive()
+            expired = monotonic() >= last
         finally:
             timer.cancel()
     if expired:

@@ -79,7 +79,7 @@ def test_an_opening_earns_nothing_once_the_session_rephrases_its_question(mixed:
 def test_the_page_tells_what_readers_showed_without_labels(mixed: Path) -> None:
     told_after(mixed, (SESSION, REPHRASED))
     call(mixed, ["shadow", "report", "--html", "page.html"]).ok()
-    assert "of the answers that were served, 1 rephrased" in (mixed / "page.html").read_text()
+    assert "Without labels: 1 rephrased" in (mixed / "page.html").read_text()
 
 
 @pytest.mark.requirement("P5.implicit")

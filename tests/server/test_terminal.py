@@ -169,7 +169,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.usefixtures("processes")
 def test_figures_fit_the_terminal_and_none_is_left_out(dataset: Path, columns: int) -> None:
     pipelines = ["--pipeline", "bm25", "--pipeline", "fts5"]
-    shown = on_terminal(dataset, ["eval", "run", "--dataset", dataset, *pipelines], columns)
+    shown = on_terminal(dataset, ["eval", "run", "--dataset", dataset, *pipelines, "-v"], columns)
     assert shown.status == 0, shown.text
     assert shown.widest <= columns
     text = " ".join(" ".join(shown.lines).split())
