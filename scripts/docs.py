@@ -151,7 +151,8 @@ def catalogue() -> Iterator[str]:
     COMMANDS.clear()
     COMMANDS.update(ordered)  # the page of commands follows
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in ordered.items())
-    yield f'{{"modules": {json.dumps(list(operations))}, "commands": {{\n{lines}\n}}}}'
+    of_tools = [module for module, found in operations.items() if any(one.tool for one in found)]
+    yield f'{{"tools": {json.dumps(of_tools)}, "commands": {{\n{lines}\n}}}}'
 
 
 def sentence(help_text: str | None) -> str:

@@ -113,7 +113,7 @@ class SpeckitTool(Tool):
         # rejected values are content and must not appear in errors
         arguments.model_config["hide_input_in_errors"] = True
         arguments.model_rebuild(force=True)
-        tool._whole = arguments.model_json_schema(by_alias=True)
+        tool._whole = tool.parameters | {"additionalProperties": False}  # generating it once more takes a millisecond
         tool.parameters = _lean(tool._whole)
         tool.fn_metadata.output_schema = SCHEMA
         tool._accepted = LenientParameters(tool.parameters, destructive=destructive)

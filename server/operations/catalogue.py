@@ -1,4 +1,7 @@
-"""The commands by name, read without importing their modules. `scripts/docs.py` writes it from the declarations."""
+"""The commands by name, and where tools are declared, read without importing what declares them.
+
+`scripts/docs.py` writes it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 
 FILE = Path(__file__).with_suffix(".json")
 _FOUND = json.loads(FILE.read_text(encoding="utf-8"))
-MODULES: list[str] = _FOUND["modules"]
-"""The modules of operations."""
+TOOL_MODULES: list[str] = _FOUND["tools"]
+"""The modules with operations that are tools."""
 COMMANDS: dict[str, list[str]] = _FOUND["commands"]
 """The module in `server`, the group and the first sentence of the help of each command."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, quote_text
-from speckit_memory.server.operations.catalogue import MODULES
+from speckit_memory.server.operations.catalogue import TOOL_MODULES
 from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Tool
 from speckit_memory.server.replies.call_progress import Pages
 from speckit_memory.server.replies.envelope import Reply, nothing
@@ -53,7 +53,7 @@ class ToolCall:
 
 def operations_of_tools() -> list[tuple[Operation, Tool]]:
     """The operations that are tools."""
-    for module in MODULES:
+    for module in TOOL_MODULES:
         import_module(f"speckit_memory.server.operations.{module}")
     return [(each, each.tool) for each in OPERATIONS if each.tool]
 
