@@ -9,7 +9,6 @@ from speckit_memory.engine.api.checkpoints import CheckpointService, timestamped
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.store_check import check_store
 from speckit_memory.engine.session.store_session import StoreSession
-from speckit_memory.engine.shadowing.replays import Pause
 from speckit_memory.engine.upkeep import maintenance
 from speckit_memory.engine.upkeep.maintenance import MaintenanceReport
 from speckit_memory.engine.upkeep.maintenance_jobs import jobs_for
@@ -19,6 +18,7 @@ from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.tables.memories.archivals import ArchivedMemory, archived_memories
 from speckit_memory.memory.store.writing import repairs
+from speckit_memory.pipeline.process.yielding import Pause
 
 _NAMED = 10
 """Maximum number of faults recorded with the checkpoint that is made before a repair."""

@@ -35,7 +35,7 @@ from speckit_memory.pipeline.configuration.builder import assemble, check_pipeli
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.roles.composition import Pipeline
-from speckit_memory.pipeline.running.journal import Pause
+from speckit_memory.pipeline.running.journal import BeforeStep
 from speckit_memory.pipeline.running.runner import Runner
 
 ENDED = "Replay"
@@ -84,7 +84,7 @@ class Replayer:
         """Closes the store."""
         self._opened.database.close()
 
-    def replay(self, seen: Observation, pause: Pause | None = None) -> Replay:
+    def replay(self, seen: Observation, pause: BeforeStep | None = None) -> Replay:
         """Both answers to a query that was recorded with its text.
 
         Raises what `pause` raises, and SpeckitError for a store that cannot be read.
@@ -109,7 +109,7 @@ class Replayer:
             log = changes.content_since(connection, state)
         return log is not None and all(kind == "attributes" for _, kind in log[1])
 
-    def _runs(self, asked: QueryRecord, store: Snapshot, pause: Pause | None) -> Any:
+    def _runs(self, asked: QueryRecord, store: Snapshot, pause: BeforeStep | None) -> Any:
         question = SearchRequest(**_arguments(asked))
         # `now` of the recorded question: decay and expiry are computed as of then.
         query = question.query(store, (asked.read_point or {}).get("now", asked.at), None)

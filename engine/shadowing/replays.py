@@ -31,6 +31,7 @@ from speckit_memory.memory.store.tables.vectors.vectors import MODEL
 from speckit_memory.pipeline.comparing.shadow import is_sampled
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
+from speckit_memory.pipeline.process.yielding import Pause
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ MOST_ENDED = 3
 """A variant is given up after this many of its processes had to be ended."""
 OnReplays = Callable[[int, int], None]
 OnCount = Callable[[int], None]
-Pause = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from speckit_memory.pipeline.model.trace import StepRecord
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.process.cancellation import WithdrawnError
 from speckit_memory.pipeline.roles.composition import Pipeline
-from speckit_memory.pipeline.running.journal import Pause, StepRunner
+from speckit_memory.pipeline.running.journal import BeforeStep, StepRunner
 from speckit_memory.pipeline.running.runner import Outcome, Runner
 from speckit_memory.pipeline.running.step_memo import MemoRun, Reached, StepMemo
 
@@ -49,7 +49,7 @@ class ShadowRequest:
     memo: StepMemo
     reached: list[Reached]
 
-    def run(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
+    def run(self, variant: Runner, store: Store, pause: BeforeStep | None = None) -> ShadowRun:
         """Runs the query through another pipeline, over the same state of the store. Raises what `pause` raises.
 
         A step that the control ran with the same parameters and inputs is not run again. There is no deadline: the
@@ -60,7 +60,7 @@ class ShadowRequest:
         run = _run(variant, query, store, variant.journal(query, memo, pause))
         return replace(run, parted_at=parted_at(self.reached, memo.reached))
 
-    def alone(self, variant: Runner, store: Store, pause: Pause | None = None) -> ShadowRun:
+    def alone(self, variant: Runner, store: Store, pause: BeforeStep | None = None) -> ShadowRun:
         """Runs the query through another pipeline as if that were served: every step runs. Raises as `run`."""
         query = replace(self.query, deadline_ns=None)
         return _run(variant, query, store, variant.journal(query, pause=pause))

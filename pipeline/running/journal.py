@@ -21,7 +21,7 @@ T = TypeVar("T")
 Clock = Callable[[], int]
 """A monotonic clock in nanoseconds; in service the clock of queries, which excludes the time to open the store."""
 
-Pause = Callable[[str], None]
+BeforeStep = Callable[[str], None]
 """Called with the id of a step before it runs; an exception it raises ends the run."""
 
 
@@ -35,7 +35,7 @@ class StepRunner:
         *,
         strict: bool,
         memo: MemoRun | None = None,
-        pause: Pause | None = None,
+        pause: BeforeStep | None = None,
     ) -> None:
         """Prepare a run.
 

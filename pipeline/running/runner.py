@@ -26,7 +26,7 @@ from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
 from speckit_memory.pipeline.roles.contracts import Annotator, Fuser, Reranker, Signal, SignalParams
 from speckit_memory.pipeline.running.apply import apply_fusion, apply_rerank, apply_signal, in_total_order
 from speckit_memory.pipeline.running.gathering import gather, understand
-from speckit_memory.pipeline.running.journal import Clock, Pause, StepRunner
+from speckit_memory.pipeline.running.journal import BeforeStep, Clock, StepRunner
 from speckit_memory.pipeline.running.step_memo import Configurations, MemoRun
 from speckit_memory.pipeline.running.view import StoreView
 
@@ -60,7 +60,7 @@ class Runner:
         """Answers one query, end to end. Raises SpeckitError if no step could answer it."""
         return self.noted(query, store, self.journal(query))
 
-    def journal(self, query: Query, memo: MemoRun | None = None, pause: Pause | None = None) -> StepRunner:
+    def journal(self, query: Query, memo: MemoRun | None = None, pause: BeforeStep | None = None) -> StepRunner:
         """The recorder of a run; see `StepRunner` for the arguments."""
         return StepRunner(self._clock, query.deadline_ns, strict=self.strict, memo=memo, pause=pause)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,9 @@ from speckit_memory.memory.store.evaluation.records import (
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Transaction = Callable[[EvaluationFile], AbstractContextManager[apsw.Connection]]
+Query = Callable[Concatenate[apsw.Connection, P], T]
+Method = Callable[Concatenate["EvaluationDatabase", P], T]
 
 BUSY_TIMEOUT_MS = 1_000
 """How long a write waits for other processes; each of their writes takes milliseconds."""
@@ -38,24 +42,13 @@ def evaluation_file(store: Path) -> Path:
     return store.parent / f"{store.stem}.evaluation.db"
 
 
-def _reads(query: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Concatenate[EvaluationDatabase, P], T]:
-    """The method that runs a query in a read transaction, with the same further parameters."""
+def _within(transaction: Transaction, query: Query[P, T]) -> Method[P, T]:
+    """The method that runs a query within such a transaction, with the same further parameters."""
 
     @wraps(query)
     def method(self: EvaluationDatabase, /, *args: P.args, **named: P.kwargs) -> T:
-        with self._file.reading() as connection:
+        with transaction(self._file) as connection:
             return query(connection, *args, **named)
-
-    return method
-
-
-def _writes(change: Callable[Concatenate[apsw.Connection, P], T]) -> Callable[Concatenate[EvaluationDatabase, P], T]:
-    """The method that makes a change in a transaction, with the same further parameters."""
-
-    @wraps(change)
-    def method(self: EvaluationDatabase, /, *args: P.args, **named: P.kwargs) -> T:
-        with self._file.writing() as connection:
-            return change(connection, *args, **named)
 
     return method
 
@@ -197,51 +190,51 @@ class EvaluationDatabase:
         return given_up
 
     # queries and their answers
-    pairs = _reads(observations.pairs)
-    experiments = _reads(observations.experiments)
-    variants = _reads(observations.variants)
-    pipelines = _reads(observations.pipelines)
-    queries = _reads(observations.queries)
-    served = _reads(observations.served_answers)
-    latest_costs = _reads(observations.latest_costs)
-    served_times = _reads(observations.served_times)
-    tally = _reads(observations.tally)
+    pairs = _within(EvaluationFile.reading, observations.pairs)
+    experiments = _within(EvaluationFile.reading, observations.experiments)
+    variants = _within(EvaluationFile.reading, observations.variants)
+    pipelines = _within(EvaluationFile.reading, observations.pipelines)
+    queries = _within(EvaluationFile.reading, observations.queries)
+    served = _within(EvaluationFile.reading, observations.served_answers)
+    latest_costs = _within(EvaluationFile.reading, observations.latest_costs)
+    served_times = _within(EvaluationFile.reading, observations.served_times)
+    tally = _within(EvaluationFile.reading, observations.tally)
 
     # replays
-    begin = _writes(observations.begin)
-    waiting = _reads(observations.waiting)
-    observation = _reads(observations.observation)
-    replayed = _writes(observations.put_replays)
-    arm = _reads(observations.replay_counts)
+    begin = _within(EvaluationFile.writing, observations.begin)
+    waiting = _within(EvaluationFile.reading, observations.waiting)
+    observation = _within(EvaluationFile.reading, observations.observation)
+    replayed = _within(EvaluationFile.writing, observations.put_replays)
+    arm = _within(EvaluationFile.reading, observations.replay_counts)
 
     # uses
-    brought = _reads(attribution.recently_served)
-    uses = _reads(query_facts.uses)
-    ignored = _reads(query_facts.ignored)
-    selections = _reads(selected.selections)
-    scorings = _reads(query_facts.scorings)
+    brought = _within(EvaluationFile.reading, attribution.recently_served)
+    uses = _within(EvaluationFile.reading, query_facts.uses)
+    ignored = _within(EvaluationFile.reading, query_facts.ignored)
+    selections = _within(EvaluationFile.reading, selected.selections)
+    scorings = _within(EvaluationFile.reading, query_facts.scorings)
 
     # judgements and evaluations
-    judge = _writes(query_facts.put_judgements)
-    take_back = _writes(query_facts.remove_judgement)
-    judgements = _reads(query_facts.judgements)
-    label = _writes(query_facts.put_labels)
-    unlabel = _writes(query_facts.remove_label)
-    labels = _reads(query_facts.labels)
-    keep = _writes(query_facts.put_evaluation)
-    evaluation = _reads(query_facts.evaluation)
-    evaluations = _reads(query_facts.evaluations)
-    measured = _reads(query_facts.measured_figures)
-    metrics = _reads(query_facts.metrics)
+    judge = _within(EvaluationFile.writing, query_facts.put_judgements)
+    take_back = _within(EvaluationFile.writing, query_facts.remove_judgement)
+    judgements = _within(EvaluationFile.reading, query_facts.judgements)
+    label = _within(EvaluationFile.writing, query_facts.put_labels)
+    unlabel = _within(EvaluationFile.writing, query_facts.remove_label)
+    labels = _within(EvaluationFile.reading, query_facts.labels)
+    keep = _within(EvaluationFile.writing, query_facts.put_evaluation)
+    evaluation = _within(EvaluationFile.reading, query_facts.evaluation)
+    evaluations = _within(EvaluationFile.reading, query_facts.evaluations)
+    measured = _within(EvaluationFile.reading, query_facts.measured_figures)
+    metrics = _within(EvaluationFile.reading, query_facts.metrics)
 
     # decisions
-    flag_changed = _writes(query_facts.put_flag_change)
-    flag_changes = _reads(query_facts.flag_changes)
-    retreats = _reads(query_facts.retreats)
+    flag_changed = _within(EvaluationFile.writing, query_facts.put_flag_change)
+    flag_changes = _within(EvaluationFile.reading, query_facts.flag_changes)
+    retreats = _within(EvaluationFile.reading, query_facts.retreats)
 
     # sizes
-    kept_bytes = _reads(losses.kept_bytes)
-    counts = _reads(losses.counts)
+    kept_bytes = _within(EvaluationFile.reading, losses.kept_bytes)
+    counts = _within(EvaluationFile.reading, losses.counts)
 
 
 def read_if_there(store: Path, read: Callable[[EvaluationDatabase], T]) -> T | None:

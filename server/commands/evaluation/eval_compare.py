@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.config.workspace.settings import settings
-from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
-from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.arguments.sources import pipelines_option, source_options
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.reports.terminal import show_reports
 
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.option(
-    "--pipeline",
-    "pipelines",
-    multiple=True,
-    metavar="FILE|PRESET",
-    shell_complete=completion.pipelines,
-    help="A pipeline; the first is the control that the others are compared with.",
-)
+@pipelines_option("A pipeline; the first is the control that the others are compared with.")
 @click.option(
     "--flag",
     "flags",

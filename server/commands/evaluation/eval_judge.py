@@ -13,7 +13,6 @@ from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.commands.evaluation.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
-from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import (
     Common,
     DatasetPath,
@@ -21,6 +20,7 @@ from speckit_memory.server.console.arguments.options import (
     no_keep_option,
     shared_options,
 )
+from speckit_memory.server.console.arguments.sources import pipelines_option
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
@@ -41,14 +41,7 @@ if TYPE_CHECKING:
     help="Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
 )
 @click.option("--own", is_flag=True, help="Judge queries made of your own memories.")
-@click.option(
-    "--pipeline",
-    "pipelines",
-    multiple=True,
-    metavar="FILE|PRESET",
-    shell_complete=completion.pipelines,
-    help="One of the two pipelines that answer the dataset's queries; give it twice.",
-)
+@pipelines_option("One of the two pipelines that answer the dataset's queries; give it twice.")
 @click.option(
     "--command",
     "judge",

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
-from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.arguments.sources import pipelines_option, source_options
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.reports.terminal import show_reports
 
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.option(
-    "--pipeline",
-    "pipelines",
-    multiple=True,
-    metavar="FILE|PRESET",
-    shell_complete=completion.pipelines,
-    help="A pipeline to measure; may be repeated to compare. Else the one that a search would use.",
-)
+@pipelines_option("A pipeline to measure; may be repeated to compare. Else the one that a search would use.")
 @click.option("--run-file", type=NamedPath(), help="Write the rankings as TREC run lines.")
 @click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
 @shared_options("db", "set", "json", "verbose")

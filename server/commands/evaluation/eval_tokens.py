@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnswer
-from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.arguments.sources import source_options
+from speckit_memory.server.console.arguments.sources import pipelines_option, source_options
 from speckit_memory.server.console.markdown import TEXT_FIELD
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
@@ -84,14 +83,7 @@ BUDGETS = (500, 1000, 2000)
     metavar="TOKENS",
     help=f"Tokens that an answer may take; may be repeated. Else {', '.join(map(str, BUDGETS))}.",
 )
-@click.option(
-    "--pipeline",
-    "pipelines",
-    multiple=True,
-    metavar="FILE|PRESET",
-    shell_complete=completion.pipelines,
-    help="A pipeline; may be repeated. Else the one that a search would use.",
-)
+@pipelines_option("A pipeline; may be repeated. Else the one that a search would use.")
 @click.option(
     "--form",
     "forms",

@@ -9,10 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.options import Command, DatasetPath
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
+
+
+def pipelines_option(help_text: str) -> Callable[[Command], Command]:
+    """Adds --pipeline, repeatable; the command receives `pipelines`, a tuple."""
+    return click.option(
+        "--pipeline",
+        "pipelines",
+        multiple=True,
+        metavar="FILE|PRESET",
+        shell_complete=completion.pipelines,
+        help=help_text,
+    )
 
 
 def source_options(*, several: bool, or_else: str = "", or_else_bundled: bool = False) -> Callable[[Command], Command]:
