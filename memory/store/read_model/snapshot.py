@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.facts.folders import FolderTable
 from speckit_memory.memory.store.read_model.facts.sessions import SessionTable
@@ -35,7 +34,7 @@ from speckit_memory.pipeline.ports import Ids
 MOST_CHANGED = 1_000
 """Memories put or deleted since the segment after which another one is used or built, or as many as there are."""
 
-BuildSegment = Callable[[apsw.Connection], Container]
+BuildSegment = Callable[[Connection], Container]
 """Builds the segment of the state that the connection's transaction sees, in memory."""
 
 
@@ -79,7 +78,7 @@ class Snapshot:
     def load(
         cls,
         database: Database,
-        connection: apsw.Connection,
+        connection: Connection,
         models: Models,
         build: BuildSegment,
         earlier: tuple[Snapshot, Log] | None = None,
@@ -129,7 +128,7 @@ class Snapshot:
         )
 
     @classmethod
-    def of_file(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot | None:
+    def of_file(cls, database: Database, connection: Connection, models: Models) -> Snapshot | None:
         """The state that the connection's open transaction sees, whose words and vectors are looked up in the file;
         None when the file cannot tell where words stand.
 
@@ -207,7 +206,7 @@ class Snapshot:
         return self.segment is None or self.segment.unchanged()
 
     def advanced(
-        self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
+        self, database: Database, connection: Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
     ) -> Snapshot:
         """The state after these changes.
 
@@ -271,7 +270,7 @@ def _matrix(segment: Container, models: Models) -> VectorMatrix | ListedMatrix:
     return ListedMatrix.of_segment(segment, exact) if use_lists else exact
 
 
-def _triggers(connection: apsw.Connection, memories: Ids | None = None) -> Iterator[Entry]:
+def _triggers(connection: Connection, memories: Ids | None = None) -> Iterator[Entry]:
     for memory, phrase, _, weight, expires_at in loading.load_triggers(connection, memories):
         yield memory, phrase, weight, expires_at
 

@@ -9,10 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
 Kind = Literal[
@@ -84,7 +82,7 @@ def raise_segment_failures(database: Database, folder: Path) -> Iterator[None]:
         raise failed from error
 
 
-def last_failure(connection: apsw.Connection, store: Path) -> Finding | None:
+def last_failure(connection: Connection, store: Path) -> Finding | None:
     """The failure since which no segment has been written; None without one."""
     untold = _untold.get(store)
     if untold:

@@ -11,8 +11,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.identity import KEPT
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files import stamp, trusted_segment
@@ -47,7 +46,7 @@ def folder_of(store: Path) -> Path:
     return Path(real + ENDING)
 
 
-def usable(connection: apsw.Connection, store: Path, *, patient: bool = False) -> Container | None:
+def usable(connection: Connection, store: Path, *, patient: bool = False) -> Container | None:
     """The segment of the state that the connection's transaction sees, or of an earlier state from which the log of
     changes leads to it (`changes.since(segment.about["sequence"])`).
 
@@ -57,7 +56,7 @@ def usable(connection: apsw.Connection, store: Path, *, patient: bool = False) -
 
 
 def segment_status(
-    connection: apsw.Connection, store: Path, *, patient: bool = False, thorough: bool = False
+    connection: Connection, store: Path, *, patient: bool = False, thorough: bool = False
 ) -> SegmentStatus:
     """As `usable`, with the problem that prevents the use of the segment.
 
@@ -82,7 +81,7 @@ def segment_status(
     return SegmentStatus(found, trusted, behind)
 
 
-def due(connection: apsw.Connection, store: Path) -> bool:
+def due(connection: Connection, store: Path) -> bool:
     """Whether a segment should be written: there are enough memories, and no usable segment is recent enough and free
     of deliberately forgotten memories.
 
@@ -91,7 +90,7 @@ def due(connection: apsw.Connection, store: Path) -> bool:
     return is_segment_needed(connection) and _outdated(connection, store)
 
 
-def is_superfluous(connection: apsw.Connection, store: Path) -> bool:
+def is_superfluous(connection: Connection, store: Path) -> bool:
     """Whether the segment should be removed: it is outdated, and there are too few memories for another one."""
     return (
         not is_segment_needed(connection)
@@ -100,12 +99,12 @@ def is_superfluous(connection: apsw.Connection, store: Path) -> bool:
     )
 
 
-def is_segment_needed(connection: apsw.Connection) -> bool:
+def is_segment_needed(connection: Connection) -> bool:
     """Whether there are enough memories for a segment."""
     return memories_of(connection) >= FEWEST
 
 
-def memories_of(connection: apsw.Connection) -> int:
+def memories_of(connection: Connection) -> int:
     """Number of memories."""
     return int(value(connection, "SELECT count(*) FROM memories"))
 
@@ -129,7 +128,7 @@ def blocking_file(folder: Path) -> Finding | None:
     return Finding("blocked", f"{folder} is {'a link' if stat.S_ISLNK(mode) else 'not a folder'}")
 
 
-def _outdated(connection: apsw.Connection, store: Path) -> bool:
+def _outdated(connection: Connection, store: Path) -> bool:
     """Whether no usable segment is recent enough and free of deliberately forgotten memories; checks a file that is not
     known to be intact."""
     now = segment_status(connection, store, patient=True)

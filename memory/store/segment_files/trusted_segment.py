@@ -9,9 +9,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.segment_files.container import MAGIC
 from speckit_memory.memory.store.tables import changes
@@ -49,7 +47,7 @@ class TrustedSegment:
     version: str = VERSION
 
 
-def read(connection: apsw.Connection) -> TrustedSegment | None:
+def read(connection: Connection) -> TrustedSegment | None:
     """The trusted segment in the state that the connection sees; None without one, or for an unknown record."""
     try:
         found = json.loads(get_meta(connection, SEGMENT) or "null")
@@ -80,7 +78,7 @@ def forget(txn: Transaction) -> None:
     set_meta(txn, FORGOTTEN, str(last_change(txn.connection)[0]))
 
 
-def holds_forgotten(connection: apsw.Connection, segment: TrustedSegment) -> bool:
+def holds_forgotten(connection: Connection, segment: TrustedSegment) -> bool:
     """Whether a file may contain deliberately forgotten memories."""
     noted = get_meta(connection, FORGOTTEN) or ""
     # Written after the forgetting, the file cannot contain the memories any more.
@@ -92,7 +90,7 @@ def give_up(txn: Transaction) -> None:
     txn.connection.execute("DELETE FROM meta WHERE key = ?", (SEGMENT,))
 
 
-def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
+def behind(connection: Connection, segment: TrustedSegment) -> int | None:
     """Number of changes after those that a segment includes.
 
     None when the log of changes does not reach back that far, or belongs to another history.
@@ -112,7 +110,7 @@ def behind(connection: apsw.Connection, segment: TrustedSegment) -> int | None:
     return last - segment.sequence
 
 
-def catch_up_cost(connection: apsw.Connection, segment: TrustedSegment) -> int:
+def catch_up_cost(connection: Connection, segment: TrustedSegment) -> int:
     """The cost of applying the changes since a segment, as a number of changed documents. Each search records ten uses,
     and each added or removed link counts for two memories."""
     # one pass over the entries after the segment, a range of the primary key
@@ -125,7 +123,7 @@ def catch_up_cost(connection: apsw.Connection, segment: TrustedSegment) -> int:
     return int(found)
 
 
-def last_change(connection: apsw.Connection) -> tuple[int, int]:
+def last_change(connection: Connection) -> tuple[int, int]:
     """Number and token of the last change; zeros for a store without changes."""
     found = rows(connection, "SELECT seq, token FROM changes ORDER BY seq DESC LIMIT 1")
     return found[0] if found else (0, 0)

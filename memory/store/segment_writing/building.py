@@ -11,9 +11,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import apsw
-
 from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorIndexing
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
 from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
@@ -48,7 +47,7 @@ _TOTAL = len(_PARTS) + 2
 
 
 def build(
-    connection: apsw.Connection,
+    connection: Connection,
     path: Path,
     vector_index: VectorIndexing = SHIPPED_INDEXING,
     progress: OnParts = lambda _done, _total: None,
@@ -68,7 +67,7 @@ def build(
 
     Raises:
         OSError: The file system refuses.
-        apsw.Error: SQLite fails.
+        DriverError: SQLite fails.
     """
     from tempfile import TemporaryFile
 
@@ -81,7 +80,7 @@ def build(
     return SegmentInfo(about["sequence"], digest, size)
 
 
-def build_in_memory(connection: apsw.Connection) -> Container:
+def build_in_memory(connection: Connection) -> Container:
     """The segment of the state that the connection's open transaction sees, in anonymous memory.
 
     It has no index of vectors.
@@ -93,7 +92,7 @@ def build_in_memory(connection: apsw.Connection) -> Container:
 
 
 def _write(
-    connection: apsw.Connection,
+    connection: Connection,
     writer: Writer,
     new_file: Callable[[], BinaryIO],
     progress: OnParts = lambda _done, _total: None,

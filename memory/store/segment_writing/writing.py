@@ -14,12 +14,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-import apsw
-
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.files.partial_file import is_partial
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.store_file import FOLDER_FOR_THE_OWNER
 from speckit_memory.memory.store.segment_files import findings, shelf, stamp, trusted_segment
 from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
@@ -55,7 +53,7 @@ class SegmentTableInfo(Protocol):
         """File size."""
 
 
-Build = Callable[[apsw.Connection, Path], SegmentTableInfo]
+Build = Callable[[Connection, Path], SegmentTableInfo]
 """Writes the state that the connection's transaction sees to the path, atomically."""
 
 
