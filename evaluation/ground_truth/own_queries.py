@@ -16,12 +16,10 @@ from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
-from speckit_memory.evaluation.made_queries.collection import Collection, is_content
+from speckit_memory.evaluation.made_queries.collection import Collection, is_content, plain_runs
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.prose import plain_runs
-from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, QueryMaker, in_turn, shuffle_items
 
 Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""
