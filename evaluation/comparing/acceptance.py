@@ -14,8 +14,7 @@ from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.report import PipelineFigures
 from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90

@@ -17,8 +17,7 @@ from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report
+from speckit_memory.evaluation.statistics.report import Report, as_document
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 

@@ -15,14 +15,20 @@ from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.contrast import ContrastQuery, Side, contrast
 from speckit_memory.evaluation.comparing.storage import store_report
-from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
-from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
+from speckit_memory.evaluation.datasets.trec import (
+    check_qrels_file,
+    check_run_file,
+    read_qrels,
+    read_runs,
+    write_qrels,
+    write_run,
+)
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
 from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, load_pipelines, rankings
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags

@@ -17,8 +17,7 @@ from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
 from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective

@@ -16,8 +16,7 @@ from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES, Da
 from speckit_memory.evaluation.datasets.documents import CORPUS, copy_documents
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.query_maker import SEED, JudgedQuery, QueryMaker
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, ReportFact
+from speckit_memory.evaluation.statistics.report import Report, ReportFact, as_document
 
 Scope = Literal["auto", "corpus", "folder"]
 

@@ -28,9 +28,8 @@ from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.run import evaluate_pipelines
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
-from speckit_memory.evaluation.statistics.report import Report, Table
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader

@@ -19,9 +19,16 @@ from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
+from speckit_memory.evaluation.running.trials import (
+    START,
+    Trials,
+    asking,
+    open_sets,
+    read_grounds,
+    sample_queries,
+    work,
+)
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
-from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.statistics.comparison import Values, compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.statistics.metrics import METRICS

@@ -20,10 +20,17 @@ from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.measuring.cached_steps import StepCache
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
+from speckit_memory.evaluation.ground_truth.judged_queries import StepCache
+from speckit_memory.evaluation.running.trials import (
+    START,
+    Trials,
+    asking,
+    open_sets,
+    read_grounds,
+    sample_queries,
+    work,
+)
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
-from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics.folds import folds
 from speckit_memory.evaluation.tuning.tuning import tune
 from speckit_memory.memory.indexing import Source
