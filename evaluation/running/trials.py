@@ -18,7 +18,7 @@ from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.evaluation.datasets.dataset import Dataset, DatasetQuery
-from speckit_memory.evaluation.ground_truth.ground import DatasetSource, GroundSource, GroundTruth
+from speckit_memory.evaluation.ground_truth.ground import GroundTruth
 from speckit_memory.evaluation.ground_truth.judged_queries import JudgedQueries, JudgedQuery
 from speckit_memory.evaluation.measuring.measure import OnMeasured, measure
 from speckit_memory.evaluation.running.tunable import Setting
@@ -156,33 +156,6 @@ class OpenSet:
     def judged(self) -> list[JudgedQuery]:
         """The queries with their judgements."""
         return [(query, self.dataset.judgements[query.id]) for query in self.queries]
-
-
-def read_grounds(sources: Sequence[Path | GroundSource], environ: Mapping[str, str]) -> list[GroundTruth]:
-    """Reads several datasets, given as folders or sources.
-
-    Raises SpeckitError for a malformed dataset, one without a judged query (E123), and two with one name (E030): their
-    figures could not be distinguished, and a dataset given twice would be held out from itself.
-    """
-    grounds = [(DatasetSource(source) if isinstance(source, Path) else source).ground(environ) for source in sources]
-    sets = [ground.dataset for ground in grounds]
-    for place, dataset in enumerate(sets):
-        if not dataset.judged():
-            raise SpeckitError(
-                "E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured"
-            )
-        if dataset.name in [other.name for other in sets[:place]]:
-            raise SpeckitError("E030", f"two datasets are named '{dataset.name}'", hint="Give each dataset once.")
-    return grounds
-
-
-def sample_queries(dataset: Dataset, size: int | None, seed: int) -> tuple[DatasetQuery, ...]:
-    """The judged queries, or a random sample of them in the order of the dataset."""
-    judged = dataset.judged()
-    if size is None or size >= len(judged):
-        return judged
-    rows = np.random.default_rng(seed).choice(len(judged), size, replace=False)
-    return tuple(judged[row] for row in np.sort(rows))
 
 
 @contextmanager

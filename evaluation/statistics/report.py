@@ -1,4 +1,4 @@
-"""A report as a value: what is said of a result, once, for every renderer (`server/reports`); results as JSON documents."""
+"""A report as a value, said once for every renderer (`server/reports`), and results as JSON documents."""
 
 from __future__ import annotations
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from speckit_memory.engine.api.memory import Memory
-from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.report import dataset_title, sentence
-from speckit_memory.evaluation.running.run import load_pipelines, sample
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
 from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.tokens.recall_per_token import (
@@ -81,10 +79,8 @@ def measure_tokens(
     *,
     budgets: Sequence[int],
     peers: bool = True,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> TokenReport:
     """Answers every query in every way at every budget; all ways are compared with the first one.
 
@@ -94,26 +90,19 @@ def measure_tokens(
         answering: Makes the answers, as the interface that sends them does.
         budgets: Maximum numbers of tokens of an answer.
         peers: Whether the presets of `PEERS` answer too.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter", applied to all pipelines but the peers.
-        progress: Called after every indexed document and every query.
-        environ: Environment variables; `os.environ` by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E123 without a judged query, or with every problem of the pipelines or the source.
     """
-    environ = os.environ if environ is None else environ
-    chosen = load_pipelines(pipelines, overrides, environ)
-    ground = source.ground(environ)
-    dataset = ground.dataset
-    judged = dataset.judged()
-    if not judged:
-        raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
-    asked = sample(judged, queries)
-    forward = progress or (lambda _: None)
-    beside = load_pipelines(list(PEERS), None, environ) if peers else []
+    evaluation = Evaluation(source, **options)
+    chosen = evaluation.load(pipelines, overrides)
+    (ground,) = evaluation.grounds
+    dataset, asked, forward = ground.dataset, evaluation.sample(ground), evaluation.progress
+    beside = evaluation.load(list(PEERS)) if peers else []
     terms = _Terms()
-    with ground.opened(dataset, [*chosen, *beside], environ=environ, progress=forward) as store:
+    with ground.opened(dataset, [*chosen, *beside], environ=evaluation.environ, progress=forward) as store:
         # the peers' pipelines follow the chosen ones
         ours = [one for memory in store.memories[: len(chosen)] for one in answering(memory)]
         others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
@@ -140,7 +129,7 @@ def measure_tokens(
         dataset=dataset.name,
         documents=len(dataset.keys),
         queries=len(asked),
-        no_relevant=len(dataset.queries) - len(judged),
+        no_relevant=len(dataset.queries) - len(dataset.judged()),
         budgets=tuple(budgets),
         values=values,
         peers=frozenset(answerer.name for answerer in answerers if answerer.peer),

@@ -6,21 +6,19 @@ full pipeline as a value and built by the same builder; no component has a switc
 
 from __future__ import annotations
 
-import os
 from collections import abc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Answer, OnMeasured
+from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.running.report import EvalReport
-from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines
-from speckit_memory.evaluation.running.trials import read_grounds
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions, EvaluationRun
 from speckit_memory.evaluation.statistics.comparison import (
     COMPARED_METRICS,
     Comparison,
@@ -40,11 +38,8 @@ def ablate(
     datasets: abc.Sequence[Path | GroundSource],
     pipeline: PipelineSource,
     *,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> AblationReport:
     """Measures a pipeline against itself without each step in turn.
 
@@ -56,11 +51,8 @@ def ablate(
     Args:
         datasets: Dataset folders or other sources to measure on.
         pipeline: Path, preset or value of the full pipeline.
-        queries: Size of the fixed random sample of queries per dataset; None for all.
         overrides: YAML values by "step.parameter", applied to the full pipeline.
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Returns:
         The contribution of each removable step, and why the other steps cannot be removed.
@@ -68,22 +60,16 @@ def ablate(
     Raises:
         SpeckitError: With every problem of the datasets or the pipeline.
     """
-    environ = os.environ if environ is None else environ
-    grounds = read_grounds(datasets, environ)
-    registry = components.registry(environ)
-    checked = examine(pipeline, registry, environ, overrides)
+    evaluation = Evaluation(*datasets, **options)
+    grounds = evaluation.grounds
+    registry = components.registry(evaluation.environ)
+    checked = examine(pipeline, registry, evaluation.environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     whole = checked.effective
-    report = progress or (lambda _: None)
     variants, needed = _variants(whole, registry)
     pipelines = [whole, *(variant for _, variant in variants)]
-    evaluated = [
-        evaluate_pipelines(
-            ground.dataset, pipelines, queries=queries, progress=report, environ=environ, now=now, opened=ground.opened
-        )
-        for ground in grounds
-    ]
+    evaluated = [evaluation.measure(pipelines, place) for place in range(len(grounds))]
     evaluations = tuple(one.report for one in evaluated)
     return AblationReport(evaluations, tuple(_worth(evaluated, [step for step, _ in variants])), needed)
 
