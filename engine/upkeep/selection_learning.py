@@ -12,8 +12,8 @@ from speckit_memory.engine.answers.query_syntax import read
 from speckit_memory.memory.intake.secrets import redact
 from speckit_memory.memory.lifecycle import learned_triggers
 from speckit_memory.memory.lifecycle.learned_triggers import TTL_SECONDS
+from speckit_memory.memory.store.evaluation.attribution import SelectionEvent
 from speckit_memory.memory.store.evaluation.database import read_if_there
-from speckit_memory.memory.store.evaluation.selections import SelectionEvent
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.tables.sessions import selections

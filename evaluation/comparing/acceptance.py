@@ -5,17 +5,14 @@ Where every memory is new, the criterion on cold start would equal recall at ten
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import OnMeasured
 from speckit_memory.evaluation.running.report import PipelineFigures
-from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
 LEAST_MRR, LEAST_CONSTITUTIONAL, LEAST_COLD_START = 0.70, 0.95, 0.90
@@ -116,11 +113,8 @@ def good_enough(
     source: GroundSource,
     pipeline: PipelineSource | None = None,
     *,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> GoodEnough:
     """Measures a pipeline by absolute criteria: MRR@5, constitutional@5 and cold start@10.
 
@@ -130,34 +124,27 @@ def good_enough(
     Args:
         source: Dataset or other source to measure on.
         pipeline: Path, preset or value; None for the pipeline that a search would use.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter".
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: With every problem of the pipeline or the dataset.
     """
-    environ = os.environ if environ is None else environ
-    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
-    ground = source.ground(environ)
-    measured = evaluate_pipelines(
-        ground.dataset, [whole], queries=queries, progress=progress, environ=environ, now=now, opened=ground.opened
-    )
+    evaluation = Evaluation(source, **options)
+    measured = evaluation.measure(evaluation.load([pipeline] if pipeline is not None else (), overrides))
     (figures,) = measured.report.pipelines
     return GoodEnough(
         pipeline=figures.name,
         hash=figures.hash,
         dataset=measured.report.dataset,
-        digest=ground.digest,
+        digest=measured.ground.digest,
         queries=measured.report.queries,
         criteria=(
             Criterion("MRR@5", LEAST_MRR, figures.metrics["MRR@5"], measured.report.queries),
             _further("constitutional surfacing", LEAST_CONSTITUTIONAL, figures, "constitutional@5"),
             _cold_start(figures, measured.report.queries),
         ),
-        warnings=(*measured.report.all_warnings(), *ground.warnings),
+        warnings=tuple(measured.report.all_warnings()),
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 import numpy as np
 
@@ -15,10 +13,8 @@ from speckit_memory.evaluation.comparing.compare import report_on
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.storage import store_report
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import OnMeasured
-from speckit_memory.evaluation.running.run import SEED, evaluate_pipelines, load_pipelines
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report
+from speckit_memory.evaluation.running.run import SEED, Evaluation, EvaluationOptions
+from speckit_memory.evaluation.statistics.report import Report, as_document
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.ports import Column
 
@@ -110,11 +106,8 @@ def baseline(
     pipeline: PipelineSource | None = None,
     *,
     store: Path | None = None,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> Baseline:
     """Compares the preset bm25 with a pipeline.
 
@@ -122,32 +115,17 @@ def baseline(
         source: Dataset or other source to measure on.
         pipeline: Path, preset or value; None for the pipeline that a search would use.
         store: Store next to which the report is kept; None keeps it nowhere.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter", applied to the pipeline.
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: With every problem of the pipelines or the dataset.
     """
-    environ = os.environ if environ is None else environ
-    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
-    (words,) = load_pipelines([PRESET], None, environ)
-    at = time.time()
-    ground = source.ground(environ)
-    measured = evaluate_pipelines(
-        ground.dataset,
-        # Asked twice: the difference of bm25 from itself is the noise of the measurement.
-        [words, whole, words],
-        queries=queries,
-        progress=progress,
-        environ=environ,
-        now=now,
-        opened=ground.opened,
-        unanswerable=ground.unanswerable,
-    )
-    report = report_on(measured, ground, kind=KIND, at=at)
+    evaluation = Evaluation(source, **options)
+    (whole,) = evaluation.load([pipeline] if pipeline is not None else (), overrides)
+    (words,) = evaluation.load([PRESET])
+    # Asked twice: the difference of bm25 from itself is the noise of the measurement.
+    report = report_on(evaluation.measure([words, whole, words], abstention=True), kind=KIND, at=evaluation.begun)
     first, second = (values[METRIC] for values in report.values.values())
     ratio, interval = ratio_of(first, second)
     found = Baseline(report, float(first.mean()), float(second.mean()), ratio, interval)

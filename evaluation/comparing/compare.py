@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Unpack
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.comparing.contrast import ContrastQuery, Side, contrast
 from speckit_memory.evaluation.comparing.storage import store_report
-from speckit_memory.evaluation.datasets.trec import check_qrels_file, check_run_file, write_qrels, write_run
-from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
-from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import OnMeasured
-from speckit_memory.evaluation.running.run import EvaluationRun, distinct, evaluate_pipelines, load_pipelines, rankings
+from speckit_memory.evaluation.datasets.trec import (
+    check_qrels_file,
+    check_run_file,
+    read_qrels,
+    read_runs,
+    write_qrels,
+    write_run,
+)
+from speckit_memory.evaluation.ground_truth.ground import GroundSource
+from speckit_memory.evaluation.running.run import (
+    Evaluation,
+    EvaluationOptions,
+    EvaluationRun,
+    distinct,
+    rankings,
+)
 from speckit_memory.evaluation.statistics.comparison import compare, without_losses
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 from speckit_memory.pipeline.configuration.variants import either_way, waiting_flags
@@ -37,12 +48,9 @@ def compare_pipelines(
     flags: Sequence[str] = (),
     run_file: Path | None = None,
     qrels_out: Path | None = None,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
     store: Path | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> CompareReport:
     """Measures the first pipeline, the control, twice and each other pipeline once; all answer in random order.
 
@@ -56,19 +64,16 @@ def compare_pipelines(
         flags: Each adds one pipeline: the control with that flag open. All of them are closed in the control.
         run_file: Receives the rankings as TREC run lines.
         qrels_out: Receives the judgements as TREC qrels.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter", applied to every pipeline except the control.
         store: Store next to which the report is kept; None keeps it nowhere.
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E030 for fewer than two pipelines, E120 for an unknown flag, or with every problem of the
             pipelines or the dataset.
     """
-    environ = os.environ if environ is None else environ
-    named = pipelines or ([settings(environ=environ).pipeline] if flags else [])
+    evaluation = Evaluation(source, **options)
+    named = pipelines or ([settings(environ=evaluation.environ).pipeline] if flags else [])
     # a single pipeline with overrides is its own control
     wanted = [*named, *named] if len(named) == 1 and overrides else named
     if len(wanted) + len(flags) < 2:
@@ -77,34 +82,24 @@ def compare_pipelines(
         actions = ("give --pipeline twice", "give --set with one", "give --flag")
         raise SpeckitError("E030", message, hint=hint, actions=actions)
     # overrides apply to the variants alone
-    [control] = load_pipelines(wanted[:1], None, environ)
-    others = load_pipelines(wanted[1:], overrides, environ) if wanted[1:] else []
+    [control] = evaluation.load(wanted[:1])
+    others = evaluation.load(wanted[1:], overrides) if wanted[1:] else []
     control, opened = with_and_without(control, flags)
-    others += load_pipelines(opened, overrides, environ) if opened else []
-    at = time.time()
-    ground = source.ground(environ)
+    others += evaluation.load(opened, overrides) if opened else []
+    dataset = evaluation.grounds[0].dataset
     # check the output files before measuring, which may take an hour
-    ids = ground.dataset.keys.union(query.id for query in ground.dataset.queries)
+    ids = dataset.keys.union(query.id for query in dataset.queries)
     if run_file is not None:
         check_run_file(run_file, ids)
     if qrels_out is not None:
         check_qrels_file(qrels_out, ids)
-    measured = evaluate_pipelines(
-        ground.dataset,
-        [control, *others, control],
-        queries=queries,
-        progress=progress,
-        environ=environ,
-        now=now,
-        opened=ground.opened,
-        unanswerable=ground.unanswerable,
-    )
+    measured = evaluation.measure([control, *others, control], abstention=True)
     if run_file is not None:
         *compared, _ = measured.answers.items()
         write_run(run_file, {name: rankings(measured.asked, row) for name, row in compared})
     if qrels_out is not None:
-        write_qrels(qrels_out, {query.id: ground.dataset.judgements[query.id] for query in measured.asked})
-    report = report_on(measured, ground, kind=KIND, at=at)
+        write_qrels(qrels_out, {query.id: dataset.judgements[query.id] for query in measured.asked})
+    report = report_on(measured, kind=KIND, at=evaluation.begun)
     # warn, rather than refuse: a small sample may be intended
     few = _too_few(control, flags, len(report.queries))
     return store_report(replace(report, warnings=(*report.warnings, *few)), store)
@@ -133,14 +128,10 @@ def with_and_without(control: Effective, flags: Sequence[str]) -> tuple[Effectiv
     return control, [replace(either_way(control, name)[1], name=f"{control.name} with {name}") for name in flags]
 
 
-def report_on(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: float) -> CompareReport:
+def report_on(measured: EvaluationRun, *, kind: str, at: float) -> CompareReport:
     """The report on measured pipelines; the first is the control, the last is the control run a second time.
 
-    Args:
-        measured: The answers of all pipelines.
-        ground: The source of the queries.
-        kind: The command that is recorded with the report.
-        at: Time of the measurement in epoch seconds.
+    `kind` is the command that is recorded with the report, `at` the time of the measurement in epoch seconds.
     """
     names = list(measured.values)
     control, *variants, again = names
@@ -151,17 +142,17 @@ def report_on(measured: EvaluationRun, ground: GroundTruth, *, kind: str, at: fl
         kind=kind,
         at=at,
         dataset=evaluated.dataset,
-        digest=ground.digest,
+        digest=measured.ground.digest,
         documents=evaluated.documents,
         queries=tuple(query.id for query in asked),
         no_relevant=evaluated.no_relevant,
         pipelines=tuple(map(as_document, evaluated.pipelines[:-1])),
-        comparisons=without_losses(evaluated.comparisons) if ground.by_use else evaluated.comparisons,
+        comparisons=without_losses(evaluated.comparisons) if measured.ground.by_use else evaluated.comparisons,
         noise=contrast(asked, sides[control], sides[again]),
         contrasts=tuple(contrast(asked, sides[control], sides[name]) for name in variants),
         values={name: measured.values[name] for name in names[:-1]},
         times={name: [answer.latency_ms for answer in measured.answers[name]] for name in names[:-1]},
-        warnings=(*replace(evaluated, pipelines=evaluated.pipelines[:-1]).all_warnings(), *ground.warnings),
+        warnings=tuple(replace(evaluated, pipelines=evaluated.pipelines[:-1]).all_warnings()),
     )
 
 

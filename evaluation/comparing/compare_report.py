@@ -1,4 +1,4 @@
-"""The report of a comparison, and its stored record."""
+"""The report of a comparison with its stored record, and one verdict on each variant over several datasets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 from speckit_memory.evaluation.comparing.contrast import PipelineContrast
 from speckit_memory.evaluation.running.report import dataset_title, sentence
-from speckit_memory.evaluation.statistics.comparison import Comparison, Values
-from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.comparison import Comparison, Values, Verdict, compare
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.memory.store.evaluation.records import EvaluationFigure, StoredEvaluation
 
 
@@ -165,3 +164,68 @@ def _contrast(one: PipelineContrast) -> str:
         text += f"; it takes {one.overhead_ms[0]:+.1f} ms (median), {one.overhead_ms[1]:+.1f} ms (p95)"
     tallies = ", ".join(f"{t.wins} / {t.ties} / {t.losses} on {metric}" for metric, t in one.tallies.items())
     return f"{text}; it wins, ties and loses {tallies}"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVerdict:
+    """The verdict on one dataset."""
+
+    dataset: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """A variant against the control: the verdict on each dataset, corrected for the tests on all of them."""
+
+    control: str
+    variant: str
+    sets: tuple[DatasetVerdict, ...]
+    ENTRIES: ClassVar = {
+        "control": "a",
+        "variant": "b",
+        "sets": "datasets",
+        "verdict": "verdict",
+        "sentence": "sentence",
+    }
+
+    @property
+    def verdict(self) -> Verdict:
+        """Better if better on some dataset and worse on none, and vice versa; the same if the same on all; else
+        undecided."""
+        return _together([one.verdict for one in self.sets])
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, followed by the verdicts on each dataset."""
+        each = ", ".join(f"{one.verdict} on {one.dataset}" for one in self.sets)
+        if self.verdict == "undecided":
+            return f"over {len(self.sets)} datasets it is undecided whether {self.variant} beats {self.control}: {each}"
+        than = f"the same as {self.control}" if self.verdict == "same" else f"{self.verdict} than {self.control}"
+        return f"over {len(self.sets)} datasets {self.variant} is {than}: {each}"
+
+
+def overall(reports: Sequence[CompareReport]) -> list[Overall]:
+    """The overall verdict on each variant; each report compares the same pipelines on a different dataset."""
+    # Bonferroni over the comparisons of all datasets
+    family = sum(len(report.comparisons) for report in reports)
+    # (control, variant) to place of the dataset to its verdicts, one per metric.
+    told: dict[tuple[str, str], dict[int, list[Verdict]]] = {}
+    for place, report in enumerate(reports):
+        pairs = list(dict.fromkeys((one.a, one.b) for one in report.comparisons))
+        for one in compare(report.values, pairs, family=family):
+            told.setdefault((one.a, one.b), {}).setdefault(place, []).append(one.verdict)
+    return [
+        Overall(
+            *named, tuple(DatasetVerdict(reports[place].dataset, _together(found)) for place, found in by_place.items())
+        )
+        for named, by_place in told.items()
+    ]
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for several: the only direction found, as long as none contradicts it; the same only if all are."""
+    decided = {one for one in verdicts if one in ("better", "worse")}
+    if len(decided) == 1:
+        return decided.pop()
+    return "same" if set(verdicts) == {"same"} else "undecided"

@@ -20,15 +20,14 @@ from speckit_memory.engine.shadowing.replayer import Replayer, ReplayTask
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import with_and_without
 from speckit_memory.evaluation.comparing.storage import NOT_WANTED, not_stored
-from speckit_memory.evaluation.experiments.archived_evidence import archive_report
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, known_judgements
-from speckit_memory.evaluation.experiments.flag_evidence import ExperimentFigures
+from speckit_memory.evaluation.experiments.flag_evidence import ExperimentFigures, archive_report
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.running.run import load_pipelines
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
     Arm,

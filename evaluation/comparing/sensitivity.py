@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import OnMeasured
-from speckit_memory.evaluation.running.run import evaluate_pipelines, load_pipelines
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
 from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.effective import Effective
@@ -118,10 +115,8 @@ def sensitivity(
     parameter: str = "",
     step: str = "",
     values: Sequence[float] = VALUES,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> Sensitivity:
     """Measures a pipeline with each value of one parameter, and with its present value.
 
@@ -131,18 +126,16 @@ def sensitivity(
         parameter: "step.name", or "step.name.key" for a value of a mapping; "" for the k of the rank fusion.
         step: The rank fusion whose k is measured when `parameter` is ""; "" for the first one.
         values: The values to measure.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter".
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E033 when the pipeline has no such number (the error lists those it has), or with every problem of
             the pipeline or the dataset.
     """
-    environ = os.environ if environ is None else environ
-    (whole,) = load_pipelines([pipeline] if pipeline is not None else (), overrides, environ)
-    numbers = dict(_numbers(whole, environ))
+    evaluation = Evaluation(source, **options)
+    (whole,) = evaluation.load([pipeline] if pipeline is not None else (), overrides)
+    numbers = dict(_numbers(whole, evaluation.environ))
     name = parameter or _k_of(whole, step, numbers)
     if name not in numbers:
         raise _unknown(name, whole.name, numbers)
@@ -154,11 +147,8 @@ def sensitivity(
         replace(with_values(whole, {name: json.dumps(_as_number(value, whole_numbers))}), name=f"{name}={value:g}")
         for value in others
     ]
-    load_pipelines(variants, None, environ)  # report the problems of all values before any work is done
-    ground = source.ground(environ)
-    measured = evaluate_pipelines(
-        ground.dataset, [whole, *variants], queries=queries, progress=progress, environ=environ, opened=ground.opened
-    )
+    evaluation.load(variants)  # report the problems of all values before any work is done
+    measured = evaluation.measure([whole, *variants])
     control, *names = measured.values
     compared = compare(measured.values, [(control, one) for one in names])
     points = [
@@ -176,10 +166,10 @@ def sensitivity(
         pipeline=whole.name,
         parameter=name,
         dataset=measured.report.dataset,
-        digest=ground.digest,
+        digest=measured.ground.digest,
         queries=measured.report.queries,
         points=tuple(sorted(points, key=lambda point: point.value)),
-        warnings=(*measured.report.all_warnings(), *ground.warnings),
+        warnings=tuple(measured.report.all_warnings()),
     )
 
 

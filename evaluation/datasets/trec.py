@@ -1,4 +1,7 @@
-"""Writes rankings as TREC run lines and judgements as qrels, so that the figures can be recomputed with other tools."""
+"""Writes rankings as TREC run lines and judgements as qrels, and reads both from any source.
+
+Problems of a file that is read are reported with their lines (code E123).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from speckit_memory.config.files.paths import is_file
 from speckit_memory.config.files.written_file import check_target, written
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.evaluation.datasets.lines import Problems, finite, lines
+from speckit_memory.evaluation.statistics.metrics import relevant
 
 Ranking = Sequence[tuple[str, float]]
 """Document keys with their scores, best first."""
@@ -90,3 +96,91 @@ def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:
     for rank, (key, score) in enumerate(ranking, start=1):
         previous = min(np.float32(score), np.nextafter(previous, np.float32(-np.inf)))
         yield f"{query} Q0 {key} {rank} {previous} {tag}\n"
+
+
+Judgements = Mapping[str, Mapping[str, float]]
+"""The grade of each judged document, by query; above 0 is relevant."""
+
+_RUN = "A run file has lines `query Q0 document rank score tag`."
+_NO_QRELS = (
+    "This is not a qrels file: that has lines `query iteration document grade`, or the table of a dataset's "
+    "qrels/test.tsv."
+)
+_SHOWN = 5
+"""Maximum number of listed problems: a wrong file has a problem in every line."""
+_BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+
+def read_runs(path: Path) -> dict[str, dict[str, Ranking]]:
+    """The rankings of a run file by tag and query, in the order of trec_eval.
+
+    A line is `query Q0 document rank score tag`. trec_eval ignores the rank: it sorts by score in single precision,
+    ties by document, descending. Raises SpeckitError (E123) with every malformed line.
+    """
+    problems = Problems(_RUN)
+    runs: dict[str, dict[str, dict[str, float]]] = {}
+    for where, cells in _cells(path, 6, "query Q0 document rank score tag", problems):
+        query, _, document, _, text, tag = cells
+        score = finite(text, "score", where, problems)
+        rows = runs.setdefault(tag, {}).setdefault(query, {})
+        if document in rows:
+            problems.add(where, f"'{document}' occurs twice in the ranking of '{query}' by {tag}")
+        elif score is not None:
+            rows[document] = score
+    if not runs and not problems.count:
+        problems.add(Where(str(path), 1, 1), "the run file holds no line")
+    problems.raise_any()
+    return {tag: {query: _ranked(rows) for query, rows in queries.items()} for tag, queries in runs.items()}
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, float]]:
+    """Judgements as TREC lines `query iteration document grade`, or as the table of a BEIR dataset with its header.
+
+    Raises SpeckitError (E123) with every malformed line, and when no document is relevant to any query.
+    """
+    problems = Problems(_NO_QRELS, _SHOWN)
+    judgements: dict[str, dict[str, float]] = {}
+    for where, query, document, text in _judged(path, problems):
+        grade = finite(text, "grade", where, problems)
+        judged = judgements.setdefault(query, {})
+        if grade is not None and judged.setdefault(document, grade) != grade:
+            message = f"'{document}' is judged twice for '{query}', as {judged[document]:g} and as {grade:g}"
+            problems.add(where, message)
+    if not problems.count and not any(map(relevant, judgements.values())):
+        problems.add(Where(str(path), 1, 1), "no document is relevant to any query (a grade above 0)")
+    problems.raise_any()
+    return judgements
+
+
+def _judged(path: Path, problems: Problems) -> Iterator[tuple[Where, str, str, str]]:
+    header = False
+    for where, line in _read_lines(path, problems):
+        cells = line.split("\t") if header else line.split()
+        if cells == _BEIR_HEADER and not header:
+            header = True
+        elif len(cells) == (3 if header else 4):
+            yield where, cells[0], cells[-2], cells[-1]
+        else:
+            wanted = "query-id corpus-id score, separated by tabs" if header else "query iteration document grade"
+            problems.add(where, f"a line must be {wanted}; found {line[:80]!r}")
+
+
+def _cells(path: Path, count: int, form: str, problems: Problems) -> Iterator[tuple[Where, list[str]]]:
+    for where, line in _read_lines(path, problems):
+        cells = line.split()
+        if len(cells) == count:
+            yield where, cells
+        else:
+            problems.add(where, f"a line must be {form}; found {len(cells)} cells in {line[:80]!r}")
+
+
+def _read_lines(path: Path, problems: Problems) -> Iterator[tuple[Where, str]]:
+    if is_file(path):
+        yield from lines(path, problems)
+    else:
+        problems.add(None, f"there is no file '{path}'")
+
+
+def _ranked(rows: Mapping[str, float]) -> Ranking:
+    by_name = sorted(rows.items(), reverse=True)
+    return tuple(sorted(by_name, key=lambda row: -np.float32(row[1])))

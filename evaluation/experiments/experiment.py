@@ -6,25 +6,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from speckit_memory.evaluation.experiments.experiment_agreement import (
-    agreement_columns,
-    agreements,
-    contrasts,
-    most_different,
-)
-from speckit_memory.evaluation.experiments.experiment_costs import (
-    answered_pairs,
-    cost,
-    noise_floor,
-    overhead,
-    step_figures,
-)
 from speckit_memory.evaluation.experiments.experiment_evidence import (
     Judgements,
     MetricEvidence,
     answered_with,
     metrics_with_evidence,
     told_apart,
+)
+from speckit_memory.evaluation.experiments.experiment_figures import (
+    agreement_columns,
+    agreements,
+    answered_pairs,
+    contrasts,
+    cost,
+    most_different,
+    noise_floor,
+    overhead,
+    step_figures,
 )
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, qualities, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import (

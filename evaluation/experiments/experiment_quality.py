@@ -1,8 +1,9 @@
-"""Which of two pipelines answered better, by judgements and uses of their answers."""
+"""Which of two pipelines answered better, by judgements and uses of their answers, and how that estimate narrowed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -160,3 +161,42 @@ def over_all(entry: MetricEvidence, *, alpha: float = ALPHA) -> tuple[float, tup
     share = differing / (differing + alike)
     # all four products of the ends, since `low` and `high` may be negative
     return share * float(column.mean()), (min(low * end for end in shares), max(high * end for end in shares))
+
+
+METRIC = COMPARED_METRICS[0]
+_LOOKS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialEstimate:
+    """The estimate after the first `queries` queries: variant minus control on `METRIC`, with an anytime-valid
+    interval.
+
+    `judged` of the queries differ and have judgements.
+    """
+
+    queries: int
+    judged: int
+    delta: float
+    ci95: tuple[float, float]
+
+
+def course(contrasts: Sequence[QueryContrast], judgements: Judgements) -> list[SequentialEstimate]:
+    """Up to forty estimates, in the order in which the queries came; none before ten differing queries are judged.
+
+    The last estimate is over all queries.
+    """
+    if not judgements:
+        return []
+    # a set: for few queries, several looks have the same end, or the end 0
+    ends = sorted({round(len(contrasts) * look / _LOOKS) for look in range(1, _LOOKS + 1)} - {0})
+    looks = []
+    for end in ends:
+        differing, alike = questions_of(contrasts[:end])
+        found = metrics_with_evidence(
+            answered_with(differing, judgements), "judgements", alike=alike, metrics=(METRIC,)
+        )
+        if found:
+            delta, interval = over_all(found[0])
+            looks.append(SequentialEstimate(end, len(found[0].column), delta, interval))
+    return looks

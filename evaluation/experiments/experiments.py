@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
-from speckit_memory.evaluation.experiments.experiment_agreement import contrasts
-from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs
 from speckit_memory.evaluation.experiments.experiment_evidence import Judgements
+from speckit_memory.evaluation.experiments.experiment_figures import answered_pairs, contrasts
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.implicit_feedback import implicit_feedback
 from speckit_memory.evaluation.experiments.interleaving import Team, Teams

@@ -1,21 +1,26 @@
-"""The comparisons that a flag can cite: live experiments and stored evaluations in one form (feature P11)."""
+"""The comparisons that a flag can cite: live experiments and stored evaluations in one form (feature P11).
+
+The figures of a live experiment are archived when it promotes a flag, because its queries are pruned in time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
-from speckit_memory.config.flags.criterion import QUALITY
+from speckit_memory.config.flags.criterion import METRICS, QUALITY
 from speckit_memory.config.flags.flag import Flag
-from speckit_memory.evaluation.experiments.archived_evidence import ArchivedFigures, as_evaluation
 from speckit_memory.evaluation.experiments.criteria import Figure, Figures, promotion_lacks
 from speckit_memory.evaluation.experiments.experiment_evidence import MetricEvidence
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
+from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judge_experiments
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
     anytime_p,
@@ -255,3 +260,62 @@ def _apart(variant: Sequence[float], control: Sequence[float]) -> Figure | None:
     # the difference of two intervals: low - high, high - low
     ends = (one.interval[0] - other.interval[1], one.interval[1] - other.interval[0])
     return Figure(one.value - other.value, one.queries, ends)
+
+
+KIND = "promotion"
+
+
+def as_evaluation(report: ExperimentReport, figures: Figures, at: float) -> StoredEvaluation:
+    """The report and every figure that a criterion can use, under the id of the experiment; no query is quoted."""
+    document = {**archive_report(report, figures), "report": as_document(report)}
+    return StoredEvaluation(report.id, KIND, at, "live", "", document)
+
+
+def archive_report(report: ExperimentReport, figures: Figures) -> dict[str, Any]:
+    """The two pipelines and every figure that a criterion can use, as a document for `ArchivedFigures`."""
+    return {
+        "pipelines": [{"name": one.name, "hash": one.hash} for one in (report.control, report.variant)],
+        "compared": report.compared,
+        "differences": _as_document(figures.difference),
+        "own": _as_document(figures.own),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFigures:
+    """The figures of an experiment at the time when it promoted a flag."""
+
+    document: Mapping[str, Any]
+
+    def difference(self, metric: str) -> Figure | None:
+        """The variant minus the control at that time."""
+        return _read(self.document["differences"].get(metric))
+
+    def own(self, metric: str) -> Figure | None:
+        """The variant's own figure, or the agreement of both, at that time."""
+        return _read(self.document["own"].get(metric))
+
+
+def _as_document(figure: Callable[[str], Figure | None]) -> dict[str, dict[str, Any]]:
+    found = {metric: figure(metric) for metric in METRICS}
+    return {
+        metric: {
+            "value": one.value,
+            "queries": one.queries,
+            # JSON has no infinity: an open end is null, and `_read` restores it
+            "interval": one.interval and [end if isfinite(end) else None for end in one.interval],
+            "p": one.p,
+        }
+        for metric, one in found.items()
+        if one is not None
+    }
+
+
+def _read(entry: Mapping[str, Any] | None) -> Figure | None:
+    if entry is None:
+        return None
+    interval = None
+    if entry["interval"]:
+        low, high = entry["interval"]
+        interval = (-inf if low is None else low, inf if high is None else high)
+    return Figure(entry["value"], entry["queries"], interval, entry["p"])

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoreSample
 
 

@@ -7,21 +7,69 @@ store.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
 from random import Random
 
 from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
+from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
-from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
-from speckit_memory.evaluation.made_queries.collection import Collection, is_content
+from speckit_memory.evaluation.datasets.documents import DatasetDocument
+from speckit_memory.evaluation.made_queries.collection import Collection, is_content, plain_runs
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
 from speckit_memory.evaluation.made_queries.kinds import KINDS
-from speckit_memory.evaluation.made_queries.prose import plain_runs
-from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, QueryMaker, in_turn, shuffle_items
+from speckit_memory.memory.store.records import Tier
+
+_PAGE = 500
+_FENCED = re.compile(r"^ {0,3}(?P<fence>```|~~~)(?s:.*?)(?:^ {0,3}(?P=fence)|\Z)", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A memory as the material for queries. `memory` is its id, `content` the digest of its text."""
+
+    memory: int
+    content: str
+    document: DatasetDocument
+    headings: tuple[str, ...]
+
+
+def own_documents(memory: Memory) -> list[OwnDocument]:
+    """All memories that a search may return, by key; deprecated ones are left out."""
+    return list(_documents(memory))
+
+
+def _documents(memory: Memory) -> Iterator[OwnDocument]:
+    passages, offset, total = memory.session.view().passages, 0, 1
+    while offset < total:
+        page, total = memory.list(sort="key", limit=_PAGE, offset=offset)
+        offset += _PAGE
+        for record in page:
+            if record.tier == Tier.DEPRECATED:
+                continue
+            document = DatasetDocument(
+                key=record.key,
+                title=record.title,
+                text=passages.body(record.id),
+                folder=record.folder,
+                tier=record.tier,
+                triggers=record.triggers,
+                created_at=record.created_at,
+            )
+            yield OwnDocument(record.id, record.content_hash, document, tuple(_headings(document)))
+
+
+def _headings(document: DatasetDocument) -> dict[str, None]:
+    """The distinct headings of a Markdown text below its title; fenced code is ignored."""
+    text = _FENCED.sub("", document.text)
+    found = (match[1].strip() for match in _HEADING.finditer(text))
+    return dict.fromkeys(heading for heading in found if heading.casefold() != document.title.casefold())
+
 
 Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""

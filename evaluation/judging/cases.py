@@ -6,27 +6,66 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.datasets.trec_reading import Judgements
-from speckit_memory.evaluation.experiments.experiment_costs import answered_pairs
+from speckit_memory.evaluation.datasets.trec import Judgements
+from speckit_memory.evaluation.experiments.experiment_figures import answered_pairs
 from speckit_memory.evaluation.experiments.flag_evidence import LIVE
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.ground_truth.own_documents import own_documents
-from speckit_memory.evaluation.ground_truth.used_queries import TEXTS_HINT
-from speckit_memory.evaluation.judging.disputes import JudgingCase
-from speckit_memory.evaluation.judging.judgement_list import JudgementList, pair_of
-from speckit_memory.evaluation.judging.session import SEED, Label
+from speckit_memory.evaluation.ground_truth.own import TEXTS_HINT
+from speckit_memory.evaluation.ground_truth.own_queries import own_documents
+from speckit_memory.evaluation.judging.session import SEED, JudgingCase, Label
 from speckit_memory.evaluation.measuring.measure import OnMeasured, measure
 from speckit_memory.evaluation.running.run import load_pipelines
 from speckit_memory.evaluation.statistics.distinct_queries import distinct
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
 from speckit_memory.memory.store.evaluation.records import QueryJudgement
 from speckit_memory.pipeline.configuration.loading import PipelineSource
+
+
+def pair_of(question: str, title: str, text: str) -> str:
+    """Identifies a pair of a question and a document: a digest of the text that a judge reads."""
+    # 32 hexadecimal digits are the first 128 bits of the digest.
+    return sha256("\0".join((question, title, text)).encode()).hexdigest()[:32]
+
+
+def lists_of(question: str, first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> str:
+    """Identifies a question and two ordered lists of titles and texts that answer it."""
+    # "\1" separates the lists: moving a document from one to the other gives another digest.
+    shown = (question, *(f"{title}\0{text}" for title, text in first), "\1", *(f"{one}\0{two}" for one, two in second))
+    return sha256("\0\0".join(shown).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementList:
+    """A list of labels next to a store, each stored at once. Without a store nothing is stored."""
+
+    name: str
+    store: Path | None
+
+    def grades(self) -> Mapping[str, float]:
+        """The grades by pair."""
+        if self.store is None:
+            return {}
+        return read_if_there(self.store, lambda database: database.labels(self.name)) or {}
+
+    def put(self, grades: Mapping[str, float], by: str) -> None:
+        """Stores the grades of a judge, by pair."""
+        if self.store is not None and grades:
+            with EvaluationDatabase.open(evaluation_file(self.store)) as database:
+                database.label(self.name, grades, by, time.time())
+
+    def remove(self, pair: str, by: str) -> None:
+        """Removes a judge's label of a pair."""
+        if self.store is not None:
+            with EvaluationDatabase.open(evaluation_file(self.store)) as database:
+                database.unlabel(self.name, pair, by)
+
 
 Shown = tuple[str, str]
 """The title and text of a document."""

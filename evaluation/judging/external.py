@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.judging.disputes import MOST
+from speckit_memory.evaluation.judging.session import MOST
 
 SECONDS = 60.0
 MOST_FAILURES = 3

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from speckit_memory.evaluation.judging.disputes import JudgingCase
+from speckit_memory.evaluation.judging.session import JudgingCase
 from speckit_memory.evaluation.statistics.comparison import ALPHA, Verdict
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.evaluation.statistics.sequential import anytime_interval, anytime_p

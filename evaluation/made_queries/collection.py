@@ -1,18 +1,40 @@
-"""A set of documents, indexed by their words as written and by the tokens that the product searches."""
+"""A set of documents, indexed by their words as written and by the tokens that the product searches; its sentences."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from unicodedata import normalize
 
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.made_queries.prose import prose_lines
 from speckit_memory.memory.parsing.analysis import STOP_WORDS, Analyser
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.declarations.metadata import MetadataField, head_of
+
+_NO_PROSE = re.compile(
+    r"^ {0,3}(?P<fence>```|~~~)(?s:.*?)(?:^ {0,3}(?P=fence)|\Z)"  # fenced code
+    r"|^(?: {4}|\t).*$"  # indented code
+    r"|``?[^`\n]+``?"
+    r"|<[^<>\n]{1,200}>"
+    r"|\]\([^()\n]*\)"  # the target of a Markdown link
+    r"|\b(?:https?://|www\.)\S+",
+    re.MULTILINE,
+)
+
+_PLAIN_RUN = re.compile(r"(?<![\w'’/\\@=<>.-])[^\W\d_]+(?: [^\W\d_]+)*(?![\w'’/\\@=<>(-]|\.\w)")
+
+
+def prose_lines(text: str) -> tuple[str, ...]:
+    """The non-empty lines, in order. Removed text ends a line, so that it does not join the words around it."""
+    return tuple(line for line in _NO_PROSE.sub("\n", text).splitlines() if line.strip())
+
+
+def plain_runs(line: str) -> Iterator[list[str]]:
+    """The runs of plain words in a line: letters only, separated by everything else."""
+    return (run.split(" ") for run in _PLAIN_RUN.findall(line))
+
 
 Rows = tuple[int, ...]
 """Documents by their index in the collection, ascending."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, in_turn, shuffle_items
 from speckit_memory.memory.parsing.dates import MONTHS, dates_in
 from speckit_memory.memory.parsing.declarations.metadata import CREATED, MetadataField
 

@@ -9,7 +9,7 @@ from itertools import cycle
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, Rows
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, in_turn, shuffle_items
 
 _MOST_DOCUMENTS = 5
 _LONGEST = 64

@@ -1,14 +1,15 @@
-"""Five words in a row that occur in one document only."""
+"""Five words in a row that occur in one document only, alone or as the message of a stack trace."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import cycle
 from random import Random
 
 from speckit_memory.evaluation.made_queries.collection import Collection, is_content
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn, shuffle_items
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, in_turn, shuffle_items
 
 _LENGTH = 5
 _LEAST_CONTENT = 2
@@ -44,3 +45,42 @@ def _of_document(collection: Collection, row: int, random: Random, least: int, m
             content = sum(map(is_content, sequence))
             if least <= content <= most and collection.with_sequence(sequence) == (row,):
                 yield MadeQuery(phrase, (row,))
+
+
+_FRAMES = 4
+_FORMS = (
+    (
+        "Traceback (most recent call last):\n",
+        '  File "/srv/app/{0}/{1}.py", line {2}, in {3}\n    {1}.{3}()\n',
+        "",
+        "RuntimeError: {}",
+    ),
+    (
+        "",
+        "\tat com.example.{0}.{1}.{3}({1}.java:{2})\n",
+        'Exception in thread "main" java.lang.IllegalStateException: {}\n',
+        "",
+    ),
+    ("", "    at {1}.{3} (/srv/app/{0}/{1}.js:{2}:7)\n", "Error: {}\n", ""),
+)
+"""Formats for Python, Java and JavaScript: first line, frame, and the lines above and below the frames."""
+
+
+def traces(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """The trace of an exception whose message is five words in a row of one document, which is relevant.
+
+    The frames name files and functions after random words of all documents and do not match any one of them.
+    """
+    vocabulary = sorted(word for word in collection.by_word if word.isascii() and word.isalpha() and len(word) > 3)
+    forms = cycle(_FORMS)
+    for phrase in phrases(collection, random):
+        if not vocabulary:
+            return
+        # Python states the message below the frames, Java and JavaScript above
+        first, frame, above, below = next(forms)
+        frames = (
+            frame.format(*random.choices(vocabulary, k=2), random.randrange(9, 400), random.choice(vocabulary))
+            for _ in range(_FRAMES)
+        )
+        text = f"{first}{above.format(phrase.text)}{''.join(frames)}{below.format(phrase.text)}".rstrip()
+        yield MadeQuery(text, phrase.relevant)

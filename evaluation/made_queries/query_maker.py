@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import islice
 from random import Random
+from typing import TypeVar
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.made_queries.collection import Collection
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, in_turn
+from speckit_memory.evaluation.made_queries.collection import Collection, Rows
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 
 SEED = 20
 """The default seed."""
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQuery:
+    """A query and the rows of its relevant documents; `notes` become metadata of the query."""
+
+    text: str
+    relevant: Rows
+    notes: Mapping[str, str | int] = field(default_factory=dict)
+
+
+Derive = Callable[[Collection, Random], Iterator[MadeQuery]]
+"""Yields queries until the documents are exhausted; the same ones for the same seed."""
+
+
+def shuffle_items(items: Iterable[Item], random: Random) -> list[Item]:
+    """The items in random order."""
+    drawn = list(items)
+    random.shuffle(drawn)
+    return drawn
+
+
+def in_turn(sources: Iterable[Iterator[Item]]) -> Iterator[Item]:
+    """Takes one item of each source in turn until all are exhausted, so that short sources do not limit long ones."""
+    waiting = deque(sources)
+    while waiting:
+        source = waiting.popleft()
+        for item in source:
+            yield item
+            # an exhausted source is not put back
+            waiting.append(source)
+            break
+
+
+def derive(kind: str) -> Derive:
+    """The function that makes queries of a kind (a key of `KINDS`)."""
+    function: Derive = getattr(import_module(f"{__package__}.{KINDS[kind].module}"), kind)
+    return function
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +99,7 @@ class QueryMaker:
     def _of(self, kind: str, folder: str) -> Iterator[JudgedQuery]:
         collection, taken = self._scopes[folder], set[str]()
         # a separate generator per kind and folder: adding a kind changes no other
-        for query in KINDS[kind].derive(collection, Random(f"{self._seed} {kind} {folder}")):
+        for query in derive(kind)(collection, Random(f"{self._seed} {kind} {folder}")):
             if query.text.casefold() not in taken:
                 taken.add(query.text.casefold())
                 yield JudgedQuery(query, folder, tuple(collection.documents[row].key for row in query.relevant))

@@ -13,9 +13,8 @@ from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.measuring.measure import Answer
 from speckit_memory.evaluation.running.further_report import FurtherFigures, channel_lines, further_table
 from speckit_memory.evaluation.statistics.comparison import MARGIN, Comparison
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.pipeline.ports import Column
 
 _COMPLEXITIES = ("simple", "moderate", "complex")

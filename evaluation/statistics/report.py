@@ -1,9 +1,9 @@
-"""A report as a value: what is said of a result, once, for every renderer (`server/reports`)."""
+"""A report as a value, said once for every renderer (`server/reports`), and results as JSON documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 LONGEST_IN_LINE = 100
@@ -91,3 +91,39 @@ def in_line(asked: str, most: int = LONGEST_IN_LINE) -> str:
     """A query on one line, cut to `most` characters: some queries are whole pages."""
     line = " ".join(asked.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+_DIGITS = 6
+
+
+def as_document(value: Any) -> Any:
+    """The value as plain data for JSON, with figures of six decimals.
+
+    A dataclass may define `ENTRIES`: the place in the document by the name of a field that has another place, or of a
+    property that the document holds too. Dots lead into nested objects, "." merges an object into the one around it,
+    "" leaves a field out, and "?" before a name leaves out None.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        entries: Mapping[str, str] = getattr(value, "ENTRIES", {})
+        document: dict[str, Any] = {}
+        for name in dict.fromkeys((*(one.name for one in fields(value)), *entries)):
+            _place(document, entries.get(name, name), getattr(value, name))
+        return document
+    if isinstance(value, Mapping):
+        return {str(name): as_document(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | Set):
+        return [as_document(one) for one in value]
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def _place(document: dict[str, Any], entry: str, value: Any) -> None:
+    if not entry or (entry.startswith("?") and value is None):
+        return
+    plain = as_document(value)
+    if entry == ".":
+        document.update(plain or {})
+        return
+    *above, last = entry.removeprefix("?").split(".")
+    for step in above:
+        document = document.setdefault(step, {})
+    document[last] = plain

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 from speckit_memory.engine.api.memory import Memory
-from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.ground_truth.ground import GroundSource, GroundTruth
-from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
-from speckit_memory.evaluation.running.run import load_pipelines, sample
-from speckit_memory.evaluation.statistics.comparison import Values, compare
-from speckit_memory.evaluation.tokens.recall_per_token import COMPARED, Answerer, SentAnswer, at, columns, figures_of
-from speckit_memory.evaluation.tokens.token_report import TokenReport
+from speckit_memory.evaluation.measuring.measure import EvaluationProgress
+from speckit_memory.evaluation.running.report import dataset_title, sentence
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
+from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
+from speckit_memory.evaluation.tokens.recall_per_token import (
+    COMPARED,
+    FIGURES,
+    Answerer,
+    SentAnswer,
+    at,
+    columns,
+    figures_of,
+)
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.pipeline.configuration.loading import PipelineSource
 
@@ -70,10 +79,8 @@ def measure_tokens(
     *,
     budgets: Sequence[int],
     peers: bool = True,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> TokenReport:
     """Answers every query in every way at every budget; all ways are compared with the first one.
 
@@ -83,26 +90,19 @@ def measure_tokens(
         answering: Makes the answers, as the interface that sends them does.
         budgets: Maximum numbers of tokens of an answer.
         peers: Whether the presets of `PEERS` answer too.
-        queries: Size of the fixed random sample of queries; None for all.
         overrides: YAML values by "step.parameter", applied to all pipelines but the peers.
-        progress: Called after every indexed document and every query.
-        environ: Environment variables; `os.environ` by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E123 without a judged query, or with every problem of the pipelines or the source.
     """
-    environ = os.environ if environ is None else environ
-    chosen = load_pipelines(pipelines, overrides, environ)
-    ground = source.ground(environ)
-    dataset = ground.dataset
-    judged = dataset.judged()
-    if not judged:
-        raise SpeckitError("E123", f"no query of '{dataset.folder}' has a relevant document: nothing can be measured")
-    asked = sample(judged, queries)
-    forward = progress or (lambda _: None)
-    beside = load_pipelines(list(PEERS), None, environ) if peers else []
+    evaluation = Evaluation(source, **options)
+    chosen = evaluation.load(pipelines, overrides)
+    (ground,) = evaluation.grounds
+    dataset, asked, forward = ground.dataset, evaluation.sample(ground), evaluation.progress
+    beside = evaluation.load(list(PEERS)) if peers else []
     terms = _Terms()
-    with ground.opened(dataset, [*chosen, *beside], environ=environ, progress=forward) as store:
+    with ground.opened(dataset, [*chosen, *beside], environ=evaluation.environ, progress=forward) as store:
         # the peers' pipelines follow the chosen ones
         ours = [one for memory in store.memories[: len(chosen)] for one in answering(memory)]
         others = zip(PEERS, store.memories[len(chosen) :], strict=True) if peers else ()
@@ -129,7 +129,7 @@ def measure_tokens(
         dataset=dataset.name,
         documents=len(dataset.keys),
         queries=len(asked),
-        no_relevant=len(dataset.queries) - len(judged),
+        no_relevant=len(dataset.queries) - len(dataset.judged()),
         budgets=tuple(budgets),
         values=values,
         peers=frozenset(answerer.name for answerer in answerers if answerer.peer),
@@ -155,3 +155,69 @@ def _words_of_documents(ground: GroundTruth, wanted: set[str], terms: _Terms) ->
         for document in ground.documents
         if document.key in wanted
     }
+
+
+_WHOLE = ("memories", "tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenReport:
+    """The figures of answers, by answerer and budget. `values` holds every figure of every query.
+
+    `peers` names the answerers that are simpler systems. `queries` were scored; `no_relevant` more have no relevant
+    document and were left out. `warnings` are sentences on the limits of the figures.
+    """
+
+    dataset: str
+    documents: int
+    queries: int
+    no_relevant: int
+    budgets: tuple[int, ...]
+    values: Mapping[str, Values]
+    peers: frozenset[str]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...] = ()
+    ENTRIES: ClassVar = {
+        "no_relevant": "excluded.no_relevant",
+        "budgets": "",
+        "values": "",
+        "peers": "",
+        "answers": "answers",
+    }
+
+    def mean(self, name: str, figure: str, budget: int) -> float:
+        """The mean of a figure over all queries."""
+        return float(self.values[name][at(figure, budget)].mean())
+
+    @property
+    def answers(self) -> list[dict[str, Any]]:
+        """The mean of every figure, by answerer and budget."""
+        return [
+            {
+                "name": name,
+                "peer": name in self.peers,
+                "budgets": {
+                    budget: {figure: self.mean(name, figure, budget) for figure in FIGURES} for budget in self.budgets
+                },
+            }
+            for name in self.values
+        ]
+
+    def as_report(self) -> Report:
+        """A table for each budget, and a sentence for each comparison."""
+        tables = []
+        for budget in self.budgets:
+            rows = [[f"of {budget:,} tokens", *FIGURES]]
+            rows += [[name, *(self._cell(name, figure, budget) for figure in FIGURES)] for name in self.values]
+            tables.append(Table(rows))
+        return Report(
+            dataset_title(self.dataset, self.documents, self.queries, self.no_relevant),
+            verdict="\n".join(sentence(comparison, self.queries) for comparison in self.comparisons),
+            tables=tables,
+            notes=warnings_of(self.warnings),
+            data=as_document(self),
+        )
+
+    def _cell(self, name: str, figure: str, budget: int) -> str:
+        mean = self.mean(name, figure, budget)
+        return f"{mean:.1f}" if figure in _WHOLE else f"{mean:.3f}"

@@ -6,21 +6,27 @@ full pipeline as a value and built by the same builder; no component has a switc
 
 from __future__ import annotations
 
-import os
 from collections import abc
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar, Unpack
 
 from speckit_memory.config.pipelines.pipeline_file import StepEntry
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
-from speckit_memory.evaluation.measuring.measure import Answer, OnMeasured
-from speckit_memory.evaluation.running.run import EvaluationRun, evaluate_pipelines
-from speckit_memory.evaluation.running.trials import read_grounds
-from speckit_memory.evaluation.statistics.comparison import compare, largest_weight, macro_averaged
-from speckit_memory.evaluation.tuning.ablation_report import AblationReport, StepShare, Worth
+from speckit_memory.evaluation.measuring.measure import Answer
+from speckit_memory.evaluation.running.report import EvalReport
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions, EvaluationRun
+from speckit_memory.evaluation.statistics.comparison import (
+    COMPARED_METRICS,
+    Comparison,
+    compare,
+    largest_weight,
+    macro_averaged,
+)
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.pipeline.configuration.builder import check_pipeline, examine
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
@@ -32,11 +38,8 @@ def ablate(
     datasets: abc.Sequence[Path | GroundSource],
     pipeline: PipelineSource,
     *,
-    queries: int | None = None,
     overrides: Mapping[str, str] | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> AblationReport:
     """Measures a pipeline against itself without each step in turn.
 
@@ -48,11 +51,8 @@ def ablate(
     Args:
         datasets: Dataset folders or other sources to measure on.
         pipeline: Path, preset or value of the full pipeline.
-        queries: Size of the fixed random sample of queries per dataset; None for all.
         overrides: YAML values by "step.parameter", applied to the full pipeline.
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Returns:
         The contribution of each removable step, and why the other steps cannot be removed.
@@ -60,22 +60,16 @@ def ablate(
     Raises:
         SpeckitError: With every problem of the datasets or the pipeline.
     """
-    environ = os.environ if environ is None else environ
-    grounds = read_grounds(datasets, environ)
-    registry = components.registry(environ)
-    checked = examine(pipeline, registry, environ, overrides)
+    evaluation = Evaluation(*datasets, **options)
+    grounds = evaluation.grounds
+    registry = components.registry(evaluation.environ)
+    checked = examine(pipeline, registry, evaluation.environ, overrides)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
     whole = checked.effective
-    report = progress or (lambda _: None)
     variants, needed = _variants(whole, registry)
     pipelines = [whole, *(variant for _, variant in variants)]
-    evaluated = [
-        evaluate_pipelines(
-            ground.dataset, pipelines, queries=queries, progress=report, environ=environ, now=now, opened=ground.opened
-        )
-        for ground in grounds
-    ]
+    evaluated = [evaluation.measure(pipelines, place) for place in range(len(grounds))]
     evaluations = tuple(one.report for one in evaluated)
     return AblationReport(evaluations, tuple(_worth(evaluated, [step for step, _ in variants])), needed)
 
@@ -154,3 +148,123 @@ def _differ(evaluated: EvaluationRun, a: str, b: str) -> bool:
     """Whether any metric of any query differs between two pipelines."""
     values = evaluated.values
     return any((values[a][metric] != values[b][metric]).any() for metric in values[a])
+
+
+_WORDS = {"better": "pays", "worse": "harms", "same": "no effect", "undecided": "undecided"}
+_MAIN = COMPARED_METRICS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class StepShare:
+    """The contribution of one step on one dataset; the fields are those of `Worth`."""
+
+    dataset: str
+    comparisons: tuple[Comparison, ...]
+    cost_ms: float
+    degraded_queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The contribution of one step: the full pipeline compared with the pipeline without it.
+
+    `comparisons` are over all datasets with equal weight; a positive delta and "better" mean that the step helps. They
+    are empty when removing the step changes no metric of any query. `cost_ms` is the median latency of the full
+    pipeline minus that of the variant, averaged over the datasets. `degraded_queries` counts the queries on which the
+    step did not do its work in the full pipeline; for these the comparison says nothing about it. `changed_answers`
+    counts the queries whose answer differs without the step in a row, a score, the plan or a warning.
+    """
+
+    step: str
+    slot: str
+    comparisons: tuple[Comparison, ...]
+    cost_ms: float
+    degraded_queries: int
+    by_dataset: tuple[StepShare, ...]
+    changed_answers: int = 0
+    ENTRIES: ClassVar = {"by_dataset": "datasets"}
+
+    def verdict(self, queries: int) -> str:
+        """The verdict on nDCG@10 over `queries` queries: pays, harms, no effect, undecided, not exercised or did not
+        run."""
+        if self.degraded_queries == queries:
+            return "did not run"
+        return next((_WORDS[c.verdict] for c in self.comparisons if c.metric == _MAIN), "not exercised")
+
+
+@dataclass(frozen=True, slots=True)
+class AblationReport:
+    """The contributions of all removable steps; `needed` maps each other step to the reason it cannot be removed."""
+
+    evaluations: tuple[EvalReport, ...]
+    steps: tuple[Worth, ...]
+    needed: Mapping[str, str]
+
+    @property
+    def queries(self) -> int:
+        """The number of queries in all datasets."""
+        return sum(evaluation.queries for evaluation in self.evaluations)
+
+    @property
+    def name(self) -> str:
+        """The name of the pipeline."""
+        return self.evaluations[0].pipelines[0].name
+
+    def as_report(self) -> Report:
+        """A table over all datasets, a table with one column per dataset, and notes on their limits."""
+        sets = ", ".join(f"{evaluation.dataset} ({evaluation.queries:,} queries)" for evaluation in self.evaluations)
+        verdicts = {worth.step: worth.verdict(self.queries) for worth in self.steps}
+        idle, absent = ([s for s, v in verdicts.items() if v == word] for word in ("not exercised", "did not run"))
+        notes = [f"Not exercised (no metric of any query changes without them): {', '.join(idle)}."] if idle else []
+        acting = [f"{w.step} ({w.changed_answers:,})" for w in self.steps if w.step in idle and w.changed_answers]
+        notes += [f"Answers that still change in scores or notes: {', '.join(acting)}."] if acting else []
+        notes += [f"Did not run, so nothing is known about them: {', '.join(absent)}."] if absent else []
+        notes += [f"{step} is needed: {reason}" for step, reason in self.needed.items()]
+        warnings = [f"{one.dataset}: {warning}" for one in self.evaluations for warning in one.all_warnings()]
+        measured = [as_document(evaluation) for evaluation in self.evaluations]
+        data = {
+            "datasets": [
+                {name: one[name] for name in ("dataset", "documents", "queries", "excluded")}
+                | {"pipeline": one["pipelines"][0]}
+                for one in measured
+            ],
+            "steps": [{**as_document(worth), "verdict": verdicts[worth.step]} for worth in self.steps],
+            "needed": dict(self.needed),
+            "warnings": warnings,
+        }
+        return Report(
+            f"{self.name} on {sets}: what each step adds to the pipeline without it",
+            tables=[self._overall(), *([self._each()] if len(self.evaluations) > 1 else [])],
+            notes=[*notes, *warnings_of(warnings)],
+            data=data,
+        )
+
+    def _overall(self) -> Table:
+        rows = [["step", "metric", "adds", "95 % interval", "p adjusted", "verdict", "costs ms"]]
+        for worth in self._exercised():
+            verdict = worth.verdict(self.queries)
+            for c in worth.comparisons:
+                figures = [f"{c.delta:+.4f}", f"{c.ci95[0]:+.4f} to {c.ci95[1]:+.4f}", f"{c.p_adjusted:.4f}"]
+                word = verdict if c.metric == _MAIN or verdict == "did not run" else _WORDS[c.verdict]
+                rows.append([worth.step, c.metric, *figures, word, f"{worth.cost_ms:.1f}"])
+        return Table(rows)
+
+    def _each(self) -> Table:
+        """nDCG@10 by dataset; * marks significant differences on that dataset."""
+        rows = [[f"{_MAIN}, * significant", *(evaluation.dataset for evaluation in self.evaluations), "mean"]]
+        for worth in self._exercised():
+            cells = [_cell(share.comparisons) for share in worth.by_dataset]
+            rows.append([worth.step, *cells, _cell(worth.comparisons)])
+        full = [evaluation.pipelines[0].metrics[_MAIN] for evaluation in self.evaluations]
+        rows.append([self.name, *(f"{value:.4f} " for value in (*full, sum(full) / len(full)))])
+        return Table(rows)
+
+    def _exercised(self) -> list[Worth]:
+        return [worth for worth in self.steps if worth.comparisons]
+
+
+def _cell(comparisons: Sequence[Comparison]) -> str:
+    main = next((comparison for comparison in comparisons if comparison.metric == _MAIN), None)
+    if main is None:
+        return "0 "
+    return f"{main.delta:+.4f}{'*' if main.verdict in ('better', 'worse') else ' '}"

@@ -6,12 +6,11 @@ questions gets a warning; detection is measured on questions that the store cann
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from speckit_memory.engine.answers.request import MAX_LIMIT
 from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
-from speckit_memory.evaluation.running.trials import OpenSet, open_sets, read_grounds, sample_queries
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
+from speckit_memory.evaluation.running.trials import OpenSet, open_sets
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.statistics.folds import Rows, folds
 from speckit_memory.evaluation.tuning.calibration_report import CalibrationReport, Detection, Rate
@@ -135,10 +135,7 @@ def calibrate(
     false_alarms: float = FALSE_ALARMS,
     folds: int = splits.FOLDS,
     seed: int = SEED,
-    queries: int | None = None,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> CalibrationReport:
     """Fits the threshold of a pipeline's step `evidence_gap`, form `coverage`, to a stated false-alarm rate.
 
@@ -152,16 +149,14 @@ def calibrate(
         false_alarms: The accepted rate, between 0 and 1 (exclusive).
         folds: Number of folds, at least 2.
         seed: Seeds the samples, the folds and the choice of foreign questions.
-        queries: Size of the random sample per dataset; None for all.
-        progress: Called after every indexed document and every search.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E030 without a step `evidence_gap`, E032 for a rate or a number of queries or folds that cannot be
             used, or with the problems of the pipeline or the datasets.
     """
-    environ = os.environ if environ is None else environ
+    evaluation = Evaluation(*datasets, **options)
+    environ, report = evaluation.environ, evaluation.progress
     checked = examine(pipeline, components.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
@@ -171,12 +166,11 @@ def calibrate(
     if not 0 < false_alarms < 1:
         raise SpeckitError.of([out_of_range("the false-alarm rate", f"{false_alarms:g}", "between 0 and 1")])
     step, rule = found[0]
-    asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    asked = [(ground, evaluation.sample(ground, seed)) for ground in evaluation.grounds]
     names = [ground.dataset.name for ground, _ in asked]
     splits.check_folds(folds, {ground.dataset.name: len(chosen) for ground, chosen in asked})
-    report = progress or (lambda _: None)
     with open_sets(asked, checked.effective, environ=environ, progress=report) as sets:
-        moment = time.time() if now is None else now
+        moment = evaluation.now
         evidence = collect(sets, rule, folds, seed=seed, now=moment, progress=report)
         warnings = tuple(f"{opened.name}: {warning}" for opened in sets for warning in opened.warnings)
     answerable = [one.answerable for one in evidence]

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
 from speckit_memory.pipeline.model.columns import Mask
 from speckit_memory.pipeline.ports import Column

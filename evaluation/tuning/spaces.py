@@ -20,17 +20,15 @@ from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, EVALUATI
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import bundled
-from speckit_memory.evaluation.datasets.dataset import read
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.evaluation.made_queries.query_maker import QueryMaker
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress
-from speckit_memory.evaluation.running.run import evaluate_pipelines
+from speckit_memory.evaluation.running.run import Evaluation
 from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
-from speckit_memory.evaluation.statistics.report import Report, Table
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader
@@ -178,7 +176,6 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
     not available any more."""
     known = memory.models.list()
     stamp = known.stamps.get(known.serving)
-    dataset = read(JUDGED)
 
     def forward(now: EvaluationProgress) -> None:
         if progress:
@@ -188,7 +185,7 @@ def _alone(memory: Memory, name: str, progress: OnProgress | None) -> dict[str, 
     for side, model in (("now", stamp.name if stamp else ""), ("compared", name)):
         environ = {**memory.session.settings.environ, EVALUATION_VARIABLE: "off", EMBEDDER_VARIABLE: model}
         try:
-            measured = evaluate_pipelines(dataset, [ALONE], environ=environ, progress=forward)
+            measured = Evaluation(JUDGED, environ=environ, progress=forward).measure([ALONE])
         except SpeckitError:
             if side == "now":
                 return {}

@@ -6,12 +6,11 @@ each dataset for the figures that judge them. No query is used both to choose an
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from math import sqrt
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
@@ -19,9 +18,15 @@ from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError, out_of_range
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress, OnMeasured
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
+from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
+from speckit_memory.evaluation.running.trials import (
+    START,
+    Trials,
+    asking,
+    open_sets,
+    work,
+)
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
-from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics import folds as splits
 from speckit_memory.evaluation.statistics.comparison import Values, compare, largest_weight, macro_averaged
 from speckit_memory.evaluation.statistics.metrics import METRICS
@@ -42,11 +47,8 @@ def tune(
     folds: int = splits.FOLDS,
     trials: int = TRIALS,
     seed: int = SEED,
-    queries: int | None = None,
     jobs: int = 1,
-    progress: OnMeasured | None = None,
-    environ: Mapping[str, str] | None = None,
-    now: float | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> TuneReport:
     """Searches the tunable parameters of a pipeline.
 
@@ -61,17 +63,15 @@ def tune(
         folds: Number of folds, at least 2.
         trials: Maximum number of settings that one search tries.
         seed: Seeds samples, folds and searches.
-        queries: Size of the random sample per dataset; None for all.
         jobs: Number of processes that share the queries; it does not change results.
-        progress: Called after every indexed document and every setting.
-        environ: Environment variables; `os.environ` by default.
-        now: Time of all queries in epoch seconds; the present by default.
+        options: See `EvaluationOptions`.
 
     Raises:
         SpeckitError: E030 or E033 for parameters that cannot be tuned, E032 for numbers out of range, or with every
             problem of the pipeline or the datasets.
     """
-    environ = os.environ if environ is None else environ
+    evaluation = Evaluation(*datasets, **options)
+    environ, report = evaluation.environ, evaluation.progress
     checked = examine(pipeline, components.registry(environ), environ)
     if checked.problems:
         raise SpeckitError.of(checked.problems)
@@ -79,13 +79,12 @@ def tune(
     space = tunable(checked.bound, parameters)
     if trials < 1:
         raise SpeckitError.of([out_of_range("the number of trials", trials, "1 and above")])
-    asked = [(ground, sample_queries(ground.dataset, queries, seed)) for ground in read_grounds(datasets, environ)]
+    asked = [(ground, evaluation.sample(ground, seed)) for ground in evaluation.grounds]
     sizes = {ground.dataset.name: len(chosen) for ground, chosen in asked}
     splits.check_folds(folds, sizes)
-    report = progress or (lambda _: None)
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, whole, environ=environ, progress=report))
-        moment = time.time() if now is None else now
+        moment = evaluation.now
         ask = stack.enter_context(asking(work(sets, whole, environ, moment), jobs))
         table = Trials(sets, ask, whole, environ, overrides, now=moment, seed=seed)
         rng = np.random.default_rng(seed)

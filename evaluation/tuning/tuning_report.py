@@ -9,8 +9,7 @@ from typing import ClassVar
 from speckit_memory.evaluation.running.report import sentence
 from speckit_memory.evaluation.running.tunable import Parameter
 from speckit_memory.evaluation.statistics.comparison import Comparison
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import Report, Table, warnings_of
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
 
 

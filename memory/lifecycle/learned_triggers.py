@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from speckit_memory.memory.lifecycle.common_words import COMMON_WORDS
-from speckit_memory.memory.store.evaluation.selections import SelectionEvent
+from speckit_memory.memory.store.evaluation.attribution import SelectionEvent
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.sessions import selections

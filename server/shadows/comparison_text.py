@@ -8,9 +8,9 @@ from itertools import zip_longest
 import numpy as np
 
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
+from speckit_memory.evaluation.experiments.experiment_quality import course
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment
-from speckit_memory.evaluation.experiments.sequential_estimates import course
 from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.server.console.wording import figure, in_common, milliseconds, percent, period, plural

@@ -7,7 +7,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from speckit_memory.evaluation.experiments.sequential_estimates import METRIC, SequentialEstimate
+from speckit_memory.evaluation.experiments.experiment_quality import METRIC, SequentialEstimate
 from speckit_memory.evaluation.statistics.report import Plot
 from speckit_memory.pipeline.ports import Column
 from speckit_memory.server.console.wording import milliseconds, percent, plural

@@ -18,8 +18,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judge_experiments
 from speckit_memory.evaluation.experiments.flag_evidence import missing
-from speckit_memory.evaluation.statistics.document import as_document
-from speckit_memory.evaluation.statistics.report import CODE, Report, Table
+from speckit_memory.evaluation.statistics.report import CODE, Report, Table, as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import PlacementChange
 from speckit_memory.memory.store.file.connection import Database

@@ -20,7 +20,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.datasets.dataset import EDGES, QRELS, QUERIES
 from speckit_memory.evaluation.datasets.documents import CORPUS
 from speckit_memory.evaluation.datasets.trec import check_run_file, write_run
-from speckit_memory.evaluation.made_queries import folders
+from speckit_memory.evaluation.made_queries import run as made_queries
 from speckit_memory.server.commands.cli import run
 from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
 
@@ -194,12 +194,12 @@ def test_made_queries_are_written_into_no_folder_that_a_link_leads_to(root: Path
     (made / "qrels").symlink_to(root.parent / "foreign")
 
     with pytest.raises(SpeckitError, match=r"E014 .*qrels' is a link"):
-        folders.check_targets([made], root / "dataset", force=True)
+        made_queries.check_targets([made], root / "dataset", force=True)
     (made / "qrels").unlink()
     for name in (CORPUS, QUERIES, EDGES):
         (made / name).symlink_to(root.parent / "foreign" / "file")
     write_file(root / "dataset" / CORPUS, "{}\n")
-    folders.write(made, root / "dataset", "words", [])
+    made_queries.write(made, root / "dataset", "words", [])
     assert not any((made / name).is_symlink() for name in (CORPUS, QUERIES, QRELS))
     tally.tried(4)
 

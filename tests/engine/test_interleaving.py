@@ -20,7 +20,7 @@ from speckit_memory.engine.shadowing import interleaved
 from speckit_memory.engine.shadowing.shadows import Shadows
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.experiments.experiments import judge_experiments
-from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import DroppedQueries
 from speckit_memory.pipeline.comparing.shadow import ShadowRequest

@@ -12,8 +12,7 @@ from judged_sets import titles
 from rendered import said
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.tuning.ablation import ablate
-from speckit_memory.evaluation.tuning.ablation_report import AblationReport
+from speckit_memory.evaluation.tuning.ablation import AblationReport, ablate
 
 Write = Callable[..., Path]
 

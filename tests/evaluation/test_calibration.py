@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from judged_sets import PIPELINE, write
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.running.trials import open_sets, read_grounds, sample_queries
+from speckit_memory.evaluation.running.run import Evaluation
+from speckit_memory.evaluation.running.trials import open_sets
 from speckit_memory.evaluation.tuning.calibration import calibrate, threshold
 from speckit_memory.evaluation.tuning.calibration_report import Rate
 from speckit_memory.pipeline.ports import Column
@@ -69,10 +70,10 @@ def test_the_calibrated_step_warns_as_often_as_the_report_says(tmp_path: Path) -
         ],
     )
     report = calibrate(str(file), [folder], false_alarms=0.15, folds=3, environ={}, now=NOW)
-    (ground,) = read_grounds([folder], {})
-    with open_sets(
-        [(ground, sample_queries(ground.dataset, None, 1))], str(file), environ={}, progress=lambda _: None
-    ) as (opened,):
+    (ground,) = Evaluation(folder, environ={}).grounds
+    with open_sets([(ground, Evaluation().sample(ground, 1))], str(file), environ={}, progress=lambda _: None) as (
+        opened,
+    ):
         memory = opened.memory.using(str(file), report.overrides)
         answers = [memory.search(query.text, now=NOW, deadline_ms=None) for query in opened.queries]
     warned = np.array([answer.notes.evidence_gap for answer in answers])

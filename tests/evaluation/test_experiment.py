@@ -8,7 +8,7 @@ import pytest
 from speckit_memory.evaluation.experiments.experiment import judge_experiment
 from speckit_memory.evaluation.experiments.interleaving import Team
 from speckit_memory.evaluation.statistics.distinct_queries import lot
-from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     ExperimentRecord,

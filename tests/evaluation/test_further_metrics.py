@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, P, nDCG
 
-from speckit_memory.evaluation.measuring.attribution import ChannelShare, attribution
-from speckit_memory.evaluation.running.further_report import FurtherFigure
+from speckit_memory.evaluation.running.further_report import ChannelShare, FurtherFigure, attribution
 from speckit_memory.evaluation.statistics.further_metrics import FURTHER, AskedQuery, MemoryFacts, evaluate_further
 from speckit_memory.memory.store.records import Tier
 

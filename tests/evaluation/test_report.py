@@ -18,8 +18,8 @@ from speckit_memory.evaluation.running.report import (
     figures,
 )
 from speckit_memory.evaluation.statistics.comparison import Comparison
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
+from speckit_memory.evaluation.statistics.report import as_document
 
 
 def answer(

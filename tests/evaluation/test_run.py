@@ -20,8 +20,8 @@ from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 from speckit_memory.evaluation.running.further_report import FurtherFigures
 from speckit_memory.evaluation.running.report import EvalReport, Latency
 from speckit_memory.evaluation.running.run import run
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import DEPTH
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.models.embedders import StaticEmbedder
 

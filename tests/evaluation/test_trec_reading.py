@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.datasets.trec import check_qrels_file, write_qrels, write_run
-from speckit_memory.evaluation.datasets.trec_reading import read_qrels, read_runs
+from speckit_memory.evaluation.datasets.trec import check_qrels_file, read_qrels, read_runs, write_qrels, write_run
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

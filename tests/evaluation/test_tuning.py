@@ -20,10 +20,16 @@ from speckit_memory.engine.answers.request import SearchRequest
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
-from speckit_memory.evaluation.measuring.cached_steps import StepCache
-from speckit_memory.evaluation.running.trials import START, Trials, open_sets, read_grounds, sample_queries, work
+from speckit_memory.evaluation.ground_truth.judged_queries import StepCache
+from speckit_memory.evaluation.running.run import Evaluation
+from speckit_memory.evaluation.running.trials import (
+    START,
+    Trials,
+    asking,
+    open_sets,
+    work,
+)
 from speckit_memory.evaluation.running.tunable import Parameter, overrides, tunable
-from speckit_memory.evaluation.running.workers import asking
 from speckit_memory.evaluation.statistics.folds import folds
 from speckit_memory.evaluation.tuning.tuning import tune
 from speckit_memory.memory.indexing import Source
@@ -116,8 +122,8 @@ def test_folds_are_equal_parts(queries: int, count: int, seed: int) -> None:
 
 def test_a_setting_that_cannot_be_built_is_known_and_each_is_measured_once(tmp_path: Path) -> None:
     file = write_file(tmp_path / "p.yaml", PIPELINE)
-    (ground,) = read_grounds([titles(tmp_path / "mixed", by_title=3, by_text=3)], {})
-    asked = [(ground, sample_queries(ground.dataset, 4, 1))]
+    (ground,) = Evaluation(titles(tmp_path / "mixed", by_title=3, by_text=3), environ={}).grounds
+    asked = [(ground, Evaluation(queries=4).sample(ground, 1))]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 1))
@@ -149,7 +155,7 @@ SETTINGS: list[dict[str, float]] = [{}, {"z_score.weights.fts5": 0.0}, {"bm25.si
 def test_the_search_sees_what_production_would_answer_also_when_rows_are_hidden(jobs: int, tmp_path: Path) -> None:
     file = write_file(tmp_path / "p.yaml", HIDING)
     folder = titles(tmp_path / "mixed", by_title=40, by_text=40, by_mention=40, created_at=time.time())
-    asked, moment = [(one, sample_queries(one.dataset, None, 1)) for one in read_grounds([folder], {})], time.time()
+    asked, moment = [(one, Evaluation().sample(one, 1)) for one in Evaluation(folder, environ={}).grounds], time.time()
     with ExitStack() as stack:
         opened = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(opened, str(file), {}, moment), jobs))
@@ -211,7 +217,9 @@ def test_a_tuning_without_a_gain_keeps_the_start(tmp_path: Path) -> None:
 
 def test_what_goes_wrong_in_another_process_is_said_here(tmp_path: Path) -> None:
     file = write_file(tmp_path / "p.yaml", PIPELINE)
-    asked = [(one, one.dataset.judged()) for one in read_grounds([titles(tmp_path / "mixed", by_title=4)], {})]
+    asked = [
+        (one, one.dataset.judged()) for one in Evaluation(titles(tmp_path / "mixed", by_title=4), environ={}).grounds
+    ]
     with ExitStack() as stack:
         sets = stack.enter_context(open_sets(asked, str(file), environ={}, progress=lambda _: None))
         ask = stack.enter_context(asking(work(sets, str(file), {}, NOW), 2))

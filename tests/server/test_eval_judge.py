@@ -13,7 +13,7 @@ import apsw
 import judged_sets
 import pytest
 
-from speckit_memory.evaluation.datasets.trec_reading import read_qrels
+from speckit_memory.evaluation.datasets.trec import read_qrels
 from speckit_memory.evaluation.experiments.flag_evidence import StoredFigures
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from tests.server.doors import COMMAND, Ran, call, environment

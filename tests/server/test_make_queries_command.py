@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from speckit_memory.evaluation.made_queries import KIND_NAMES
+from speckit_memory.evaluation.made_queries.kinds import KINDS
 from tests.server.doors import call
 
 FILES = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}
@@ -60,7 +60,7 @@ def test_each_of_several_kinds_has_a_folder_and_the_report_says_why_some_are_few
         tmp_path, ["eval", "make-queries", "--dataset", dataset, "--out", "out", "--queries", "4", "--json"]
     ).ok()
     kinds = {made["kind"]: made for made in ran.json["kinds"]}
-    assert tuple(kinds) == KIND_NAMES
+    assert tuple(kinds) == tuple(KINDS)
     assert (ran.json["documents"], ran.json["asked"], ran.json["scope"], ran.json["seed"]) == (3, 4, "corpus", 20)
     assert kinds["words"] == {"kind": "words", "queries": 4, "folder": "out/words", "reason": ""}
     assert (kinds["paragraphs"]["queries"], kinds["paragraphs"]["folder"]) == (0, None)

@@ -21,10 +21,10 @@ from speckit_memory.evaluation.comparing.baseline import baseline
 from speckit_memory.evaluation.comparing.compare import compare_pipelines
 from speckit_memory.evaluation.comparing.gate import gate
 from speckit_memory.evaluation.comparing.sensitivity import sensitivity
+from speckit_memory.evaluation.comparing.storage import History
 from speckit_memory.evaluation.experiments.scorings import PipelineMoves, ScoringReport, StepMoves
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 from speckit_memory.evaluation.made_queries.run import make_queries
-from speckit_memory.evaluation.running.history import History
 from speckit_memory.evaluation.running.run import run
 from speckit_memory.evaluation.statistics.comparison import Comparison
 from speckit_memory.evaluation.statistics.report import Plot, Report, ReportFact, Table

@@ -1,16 +1,18 @@
-"""Attribution of a memory's use to the answer that contained it (feature T28).
+"""What readers show of answers: memories that they used (feature T28), and questions that they asked again.
 
-It is the latest answer with the memory: of the same session within a day if the session is known, else of any session
-within half an hour, from any process.
+A use belongs to the latest answer with the memory: of the same session within a day if the session is known, else of
+any session within half an hour, from any process. A query that is asked again in other words has failed (feature P5);
+that is found when the later one is recorded, while the words of both are kept, and stays known when they are forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.packing import integers
-from speckit_memory.memory.store.evaluation.records import UsageSignal, UseRecord
+from speckit_memory.memory.store.evaluation.records import Observation, UsageSignal, Use, UseRecord
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
@@ -66,3 +68,58 @@ def _is_told(sign: UsageSignal, answer: _Answer) -> bool:
 def _answers(connection: Connection, first: float, last: float) -> Iterator[_Answer]:
     for query, at, session, memories in rows(connection, _ANSWERS, (first, last, _MOST)):
         yield _Answer(query, at, session, integers(memories))
+
+
+_SELECTED = """
+SELECT u."query", u.memory, u."use", u.rank, u.at, q.question ->> 'text'
+FROM uses u JOIN queries q ON q.id = u."query"
+WHERE u.at >= ? AND q.at >= ? AND q.question IS NOT NULL ORDER BY u.at, u."query", u.memory, u."use"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionEvent:
+    """A use, at `at` (epoch seconds), of a memory that was at `rank` (from 1) in the answer to `text`."""
+
+    query: str
+    memory: int
+    use: Use
+    rank: int
+    at: float
+    text: str
+
+
+def selections(connection: Connection, since: float, asked_since: float) -> list[SelectionEvent]:
+    """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
+    questions with stored text are returned."""
+    return [SelectionEvent(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]
+
+
+REPHRASED_WITHIN_SECONDS = 60.0
+"""A query that is asked again in other words within so long is taken to have failed."""
+MOST_BEFORE = 20
+"""Earlier queries of a session that are compared, the latest ones. Callers without a session share one: busy servers
+would otherwise compare each query with thousands."""
+_ASKED_BEFORE = """
+SELECT q.number, q.question ->> 'text', c.memories FROM queries q JOIN answers c ON c.query = q.number
+AND c.mode = 'served' WHERE q.at BETWEEN ? AND ? AND q.session = ? AND q.id <> ? AND q.rephrased_by = ''
+AND q.question IS NOT NULL AND c.failure = '' ORDER BY q.number DESC LIMIT ?
+"""
+
+
+def mark_rephrased(connection: Connection, seen: Observation, are_similar: Callable[[str, str], bool]) -> None:
+    """Marks the queries that this one rephrases: asked by its session up to a minute before in similar words, without a
+    memory that is in both answers. Words that are not kept are similar to none."""
+    later, answer = seen.query, {*seen.control.memories}
+    text = (later.question or {}).get("text")
+    if not text or seen.control.failure:
+        return
+    asked = rows(
+        connection, _ASKED_BEFORE, (later.at - REPHRASED_WITHIN_SECONDS, later.at, later.session, later.id, MOST_BEFORE)
+    )
+    rephrased = [
+        (later.id, number)
+        for number, words, memories in list(asked)
+        if words and answer.isdisjoint(packing.integers(memories)) and are_similar(words, text)
+    ]
+    connection.executemany("UPDATE queries SET rephrased_by = ? WHERE number = ?", rephrased)

@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts, rephrasing
-from speckit_memory.memory.store.evaluation import selections as selected
+from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
     DroppedQueries,
@@ -126,7 +125,7 @@ class EvaluationDatabase:
                 observations.put_observation(connection, observation)
             if are_similar is not None:
                 for observation in recorded:
-                    rephrasing.mark_rephrased(connection, observation, are_similar)
+                    attribution.mark_rephrased(connection, observation, are_similar)
             for count in dropped:
                 losses.put_dropped(connection, count)
             for use in (*uses, *attribution.uses_of(connection, tuple(signs))):
@@ -210,7 +209,7 @@ class EvaluationDatabase:
     brought = _within(EvaluationFile.reading, attribution.recently_served)
     uses = _within(EvaluationFile.reading, query_facts.uses)
     ignored = _within(EvaluationFile.reading, query_facts.ignored)
-    selections = _within(EvaluationFile.reading, selected.selections)
+    selections = _within(EvaluationFile.reading, attribution.selections)
     scorings = _within(EvaluationFile.reading, query_facts.scorings)
 
     # judgements and evaluations

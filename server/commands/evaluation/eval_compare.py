@@ -80,8 +80,8 @@ def command(
         no_keep: Whether nothing is stored in the evaluation database.
     """
     from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
-    from speckit_memory.evaluation.comparing.overall import overall
-    from speckit_memory.evaluation.statistics.document import as_document
+    from speckit_memory.evaluation.comparing.compare_report import overall
+    from speckit_memory.evaluation.statistics.report import as_document
 
     _check(sources, (*pipelines, *flags), run_files, qrels, qrels_out)
     if window > 1:

@@ -21,8 +21,8 @@ from speckit_memory.server.reports.terminal import show_report
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.acceptance import GoodEnough
-    from speckit_memory.evaluation.comparing.gate_report import GateResult
-    from speckit_memory.evaluation.experiments.flag_verdicts import FlagVerdict
+    from speckit_memory.evaluation.comparing.gate import GateResult
+    from speckit_memory.evaluation.experiments.flag_steps import FlagVerdict
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
     from speckit_memory.evaluation.measuring.measure import EvaluationProgress
 
@@ -86,7 +86,7 @@ def command(
     """
     from speckit_memory.evaluation.comparing.acceptance import good_enough as judged
     from speckit_memory.evaluation.comparing.gate import gate
-    from speckit_memory.evaluation.statistics.document import as_document
+    from speckit_memory.evaluation.statistics.report import as_document
     from speckit_memory.server.reports.markdown import markdown as markdown_of
 
     if good_enough == (against is not None) or (good_enough and max_loss):
@@ -126,7 +126,7 @@ def command(
 def _flags(common: Common) -> list[FlagVerdict]:
     """The verdicts on the active flags of the gated pipeline, if there is an evaluation database next to the store."""
     from speckit_memory.engine import components
-    from speckit_memory.evaluation.experiments.flag_verdicts import flag_verdicts
+    from speckit_memory.evaluation.experiments.flag_steps import flag_verdicts
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
     from speckit_memory.pipeline.configuration.loading import load
 

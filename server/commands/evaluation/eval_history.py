@@ -21,7 +21,7 @@ def command(common: Common, metric: str, since: str | None) -> None:
 
     `eval gate --against` and `flags promote --evidence` accept the ids.
     """
-    from speckit_memory.evaluation.running.history import History
+    from speckit_memory.evaluation.comparing.storage import History
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
 
     moment = None if since is None else moment_of(since, time.time())

@@ -25,11 +25,9 @@ from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
 
 if TYPE_CHECKING:
-    from speckit_memory.evaluation.judging.cases import JudgingQueue
-    from speckit_memory.evaluation.judging.disputes import JudgingCase
+    from speckit_memory.evaluation.judging.cases import JudgementList, JudgingQueue
     from speckit_memory.evaluation.judging.external import ExternalJudge
-    from speckit_memory.evaluation.judging.judgement_list import JudgementList
-    from speckit_memory.evaluation.judging.session import JudgingSession
+    from speckit_memory.evaluation.judging.session import JudgingCase, JudgingSession
 
 
 @click.command("judge")
@@ -126,13 +124,12 @@ def command(
         qrels_out: File for the judgements, as TREC lines.
         no_keep: Whether nothing is stored in the evaluation database.
     """
-    from speckit_memory.evaluation.datasets.trec import check_qrels_file, write_qrels
-    from speckit_memory.evaluation.datasets.trec_reading import read_qrels
+    from speckit_memory.evaluation.datasets.trec import check_qrels_file, read_qrels, write_qrels
     from speckit_memory.evaluation.ground_truth.ground import DatasetSource
     from speckit_memory.evaluation.ground_truth.own import OwnSource
     from speckit_memory.evaluation.judging import cases
+    from speckit_memory.evaluation.judging.cases import JudgementList
     from speckit_memory.evaluation.judging.external import ExternalJudge
-    from speckit_memory.evaluation.judging.judgement_list import JudgementList
     from speckit_memory.evaluation.judging.session import JudgingSession
 
     if (experiment is not None) + (dataset is not None) + own != 1:
@@ -193,7 +190,7 @@ def command(
 
 def _by_preference(common: Common, docket: JudgingQueue, labels: JudgementList, limit: int | None, by: str) -> None:
     """Asks which answer is better, stores each choice at once, and reports the verdict."""
-    from speckit_memory.evaluation.judging.judgement_list import lists_of
+    from speckit_memory.evaluation.judging.cases import lists_of
     from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
     from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 
@@ -270,9 +267,8 @@ def _by_command(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from speckit_memory.evaluation.judging.disputes import Dispute
     from speckit_memory.evaluation.judging.external import MOST_FAILURES, JudgeFailedError, QueryDocumentPair
-    from speckit_memory.evaluation.judging.session import Label
+    from speckit_memory.evaluation.judging.session import Dispute, Label
 
     def grade(dispute: Dispute) -> int | JudgeFailedError | None:
         try:

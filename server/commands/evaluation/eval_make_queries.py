@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from speckit_memory.evaluation.made_queries import KIND_NAMES
+from speckit_memory.evaluation.made_queries.kinds import KINDS
 from speckit_memory.server.console.arguments.options import Common, DatasetPath, NamedPath, shared_options
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.reports.terminal import show_report
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--kind",
     "kinds",
-    type=click.Choice(KIND_NAMES),
+    type=click.Choice(list(KINDS)),
     multiple=True,
     help="The kind of queries; may be repeated. Else all. Several kinds are written to a folder each.",
 )

@@ -9,11 +9,11 @@ from answered import refused
 from rendered import said
 
 from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
-from speckit_memory.evaluation.datasets.trec_reading import read_runs
+from speckit_memory.evaluation.datasets.trec import read_runs
 from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 from speckit_memory.evaluation.measuring.measure import EvaluationProgress
-from speckit_memory.evaluation.statistics.document import as_document
 from speckit_memory.evaluation.statistics.metrics import METRICS
+from speckit_memory.evaluation.statistics.report import as_document
 
 ENVIRON: dict[str, str] = {}
 NOW = 1_790_000_000.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.comparing.overall import overall
+from speckit_memory.evaluation.comparing.compare_report import overall
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
 
 QUERIES = 2_000

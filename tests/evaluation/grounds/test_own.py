@@ -13,12 +13,16 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.comparing.compare import compare_pipelines
 from speckit_memory.evaluation.comparing.gate import gate
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
-from speckit_memory.evaluation.ground_truth.own import BY_USE, KNOWN_ITEM, OwnSource
-from speckit_memory.evaluation.ground_truth.own_documents import OwnDocument
-from speckit_memory.evaluation.ground_truth.own_queries import ENOUGH_QUERIES, FOREIGN, OwnQueries, own_queries
-from speckit_memory.evaluation.ground_truth.used_queries import judged_by_use
+from speckit_memory.evaluation.ground_truth.own import BY_USE, KNOWN_ITEM, OwnSource, judged_by_use
+from speckit_memory.evaluation.ground_truth.own_queries import (
+    ENOUGH_QUERIES,
+    FOREIGN,
+    OwnDocument,
+    OwnQueries,
+    own_queries,
+)
 from speckit_memory.evaluation.running.run import run
-from speckit_memory.evaluation.statistics.document import as_document
+from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,

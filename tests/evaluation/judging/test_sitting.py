@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST, AnsweredQuery, metrics_with_evidence
-from speckit_memory.evaluation.judging.disputes import JudgingCase, disputes
-from speckit_memory.evaluation.judging.session import JudgingSession, verdict_of
+from speckit_memory.evaluation.judging.session import JudgingCase, JudgingSession, disputes, verdict_of
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 
 

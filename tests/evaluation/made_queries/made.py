@@ -6,7 +6,7 @@ from random import Random
 
 from speckit_memory.evaluation.datasets.documents import DatasetDocument
 from speckit_memory.evaluation.made_queries.collection import Collection
-from speckit_memory.evaluation.made_queries.kinds import KINDS
+from speckit_memory.evaluation.made_queries.query_maker import derive
 
 
 def collection(*texts: str, titles: tuple[str, ...] = ()) -> Collection:
@@ -18,4 +18,4 @@ def collection(*texts: str, titles: tuple[str, ...] = ()) -> Collection:
 
 def made(kind: str, of: Collection, seed: int = 1) -> dict[str, tuple[int, ...]]:
     """All queries of a kind with the rows of their relevant documents."""
-    return {query.text: query.relevant for query in KINDS[kind].derive(of, Random(seed))}
+    return {query.text: query.relevant for query in derive(kind)(of, Random(seed))}

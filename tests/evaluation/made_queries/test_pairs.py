@@ -43,3 +43,15 @@ def test_words_that_the_document_repeats_come_first() -> None:
 
     for seed in range(10):
         assert list(made("pairs", of, seed)) == ["copper kettle", "silver spoon"]
+
+
+def test_two_words_in_forms_that_one_document_holds_while_others_hold_other_forms() -> None:
+    of = collection("The kettles whistled.", "A kettle has kettles; we whistle.", "It whistled. A kettle stood.")
+
+    assert made("surfaces", of) == {"kettles whistled": (0,)}
+
+
+def test_words_that_no_other_document_holds_in_any_form_are_left_out() -> None:
+    of = collection("The kettles whistled.", "A kettle.", "We whistle.")
+
+    assert made("surfaces", of) == {}

@@ -32,3 +32,14 @@ def test_phrases_of_stop_words_for_the_most_part_are_a_kind_of_their_own() -> No
         "the old kettle is in"
     }
     assert set(made("stop_phrases", of).values()) == {(0,), (2,)}
+
+
+MESSAGE = "copper kettles were always useful"
+
+
+def test_the_message_of_a_trace_is_a_phrase_of_the_relevant_document() -> None:
+    queries = made("traces", collection(MESSAGE, "the session store forgot every token"))
+
+    assert set(queries.values()) == {(0,), (1,)}
+    assert any(MESSAGE in query for query in queries)
+    assert all(len(query.splitlines()) > 4 for query in queries)

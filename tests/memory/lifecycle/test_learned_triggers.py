@@ -19,7 +19,7 @@ from speckit_memory.memory.lifecycle.learned_triggers import (
     phase,
     terms,
 )
-from speckit_memory.memory.store.evaluation.selections import SelectionEvent
+from speckit_memory.memory.store.evaluation.attribution import SelectionEvent
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Document

@@ -1,4 +1,4 @@
-"""Pasted text: eighty words of a document."""
+"""Text as a document holds it: eighty words of its body, or its title."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from speckit_memory.engine.answers.request import MAX_QUERY_CHARACTERS
-from speckit_memory.evaluation.made_queries.collection import Collection
+from speckit_memory.evaluation.made_queries.collection import Collection, common, is_content, postings
 from speckit_memory.evaluation.made_queries.collection import words as folded_words
-from speckit_memory.evaluation.made_queries.kind import MadeQuery, shuffle_items
+from speckit_memory.evaluation.made_queries.query_maker import MadeQuery, shuffle_items
 
 _LENGTH = 80
 _LONG = 200
@@ -83,3 +83,21 @@ def _own(collection: Collection, drafts: list[_Draft]) -> Iterator[MadeQuery]:
 def _shingles(words: list[str]) -> Iterable[Shingle]:
     # Shifted copies zipped: shingle i is words i to i + 7.
     return zip(*(words[offset:] for offset in range(_SHINGLE)), strict=False)
+
+
+_WORD = re.compile(r"\w+(?:[.'’-]\w+)*")
+_LEAST_CONTENT = 2
+
+
+def titles(collection: Collection, random: Random) -> Iterator[MadeQuery]:
+    """The words of a title, at least two of which are not stop words; its document is relevant.
+
+    No other document's title holds all these words.
+    """
+    tokens = [collection.tokens(document.title) for document in collection.documents]
+    held = postings(tokens)
+    for row in shuffle_items(range(len(tokens)), random):
+        title = " ".join(_WORD.findall(collection.documents[row].title))
+        enough = len({word for word in folded_words(title) if is_content(word)}) >= _LEAST_CONTENT
+        if enough and common(held, tokens[row]) == (row,):
+            yield MadeQuery(title, (row,))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from speckit_memory.evaluation.made_queries.paragraphs import paragraphs
+from speckit_memory.evaluation.made_queries.passages import paragraphs
 from tests.evaluation.made_queries.made import collection, made
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -56,3 +56,23 @@ def test_figures_and_rules_are_no_paragraph() -> None:
 
 def test_a_paragraph_too_long_to_be_asked_is_left_out() -> None:
     assert made("paragraphs", collection(" ".join(f"{'x' * 130}{number}" for number in range(200)))) == {}
+
+
+def test_a_title_loses_its_punctuation() -> None:
+    of = collection("", "", titles=('PEP 8 -- Style Guide: "Python\'s" Code!', "aws-k8s-tester (v1.2)"))
+
+    assert made("titles", of) == {"PEP 8 Style Guide Python's Code": (0,), "aws-k8s-tester v1.2": (1,)}
+
+
+def test_titles_that_two_documents_have_are_left_out() -> None:
+    assert made("titles", collection("", "", titles=("Rank fusion", "Rank Fusion!"))) == {}
+
+
+def test_a_title_whose_words_another_title_holds_is_left_out() -> None:
+    of = collection("", "", titles=("Ranks fused", "How ranks are fused, quickly"))
+
+    assert made("titles", of) == {"How ranks are fused quickly": (1,)}
+
+
+def test_a_title_of_one_word_is_left_out() -> None:
+    assert made("titles", collection("", "", titles=("The Introduction", ""))) == {}
