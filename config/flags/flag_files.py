@@ -39,26 +39,25 @@ def said_in_code(name: str, facts: abc.Mapping[str, str], where: Where) -> Mappi
     return MappingEntry(name, where, YamlMapping(said, where))
 
 
-def shipped_flags(text: str | None = None, file: str = SHIPPED_FILE) -> tuple[FlagFile, list[Problem]]:
-    """The package's file, or a text in its place, and all problems with its form."""
-    if text is None:
-        text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
-    node, problems = _read(text, file)
-    entry = node.get("flags") if isinstance(node, YamlMapping) else None
-    if entry is None or not isinstance(entry.value, YamlMapping):
-        missing = Problem("E114", "the file must hold a mapping under 'flags'", where=Where(file, 1, 1))
-        return FlagFile(file, ()), [*problems, missing]
-    return FlagFile(file, entry.value.entries), problems
+def shipped_flags() -> tuple[FlagFile, list[Problem]]:
+    """The package's file, and all problems with its form."""
+    text = resources.files("speckit_memory.config").joinpath("flags.yaml").read_text(encoding="utf-8")
+    return _flag_file(text, SHIPPED_FILE, of_workspace=False)
 
 
 def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
     """The file of a workspace, empty if there is none, and all problems with its form."""
     file = root / FLAGS_FILE
     text, unread = workspace_text(file)
-    nothing = FlagFile(str(file), (), of_workspace=True)
     if text is None:
-        return nothing, unread
-    node, problems = _read(text, str(file))
+        return FlagFile(str(file), (), of_workspace=True), unread
+    return _flag_file(text, str(file), of_workspace=True)
+
+
+def _flag_file(text: str, file: str, *, of_workspace: bool) -> tuple[FlagFile, list[Problem]]:
+    """The entries of a file, and all problems with its form."""
+    nothing = FlagFile(file, (), of_workspace)
+    node, problems = _read(text, file)
     if node is None or _empty(node):
         return nothing, problems
     if not isinstance(node, YamlMapping):
@@ -73,7 +72,7 @@ def workspace_flags(root: Path) -> tuple[FlagFile, list[Problem]]:
         return nothing, problems
     if not isinstance(entry.value, YamlMapping):
         return nothing, [*problems, _form(entry.value.where, "'flags' must be a mapping of names to flags")]
-    return FlagFile(str(file), entry.value.entries, of_workspace=True), problems
+    return FlagFile(file, entry.value.entries, of_workspace), problems
 
 
 def _read(text: str, file: str) -> tuple[Node | None, list[Problem]]:

@@ -75,7 +75,6 @@ def today() -> date:
 def audit(
     environ: Mapping[str, str],
     day: date,
-    text: str | None = None,
     *,
     strict: bool = False,
     extensions: Sequence[FlagFile] = (),
@@ -89,15 +88,13 @@ def audit(
     Args:
         environ: The environment variables.
         day: The date by which flags expire.
-        text: Content of a flags file to audit instead of the files.
         strict: Whether expired shipped or extension flags are problems; otherwise they are remarks, since the user of
             an installed copy cannot correct them.
         extensions: Flag files of extensions.
         evidence: Judges the evidence that enabled flags cite; None to skip this.
     """
-    lenient = text is None and not strict
-    in_force, problems = read_flags(environ, text, extensions=extensions)
-    declared, _ = declared_flags(environ, text, extensions=extensions)
+    in_force, problems = read_flags(environ, extensions)
+    declared, _ = declared_flags(environ, extensions)
     flags: list[AuditedFlag] = []
     expired: list[tuple[str, str]] = []
     for name, flag in declared.items():
@@ -115,7 +112,7 @@ def audit(
             problems.append(Problem("E124", message, actions=_CORRECT, where=flag.decided or flag.where))
         expires = _date(flag.facts.get("expires"))
         if expires is not None and expires < day and flag.state != "permanent":
-            if lenient and not flag.of_workspace:
+            if not strict and not flag.of_workspace:
                 # collected to report one remark per origin and date
                 expired.append((flag.extension, f"expired on {expires}"))
             else:
