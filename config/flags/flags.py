@@ -13,20 +13,22 @@ from functools import cache
 from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.config.flags.criterion import criterion_of
 from speckit_memory.config.flags.flag import ON, PREFIX, STATES, WORDS, Flag, nearest_flag_name
-from speckit_memory.config.flags.flag_checks import (
+from speckit_memory.config.flags.flag_files import (
     FACTS,
     OF_STATE,
     STATE,
     UNDECLARED,
+    FlagFile,
     beyond,
     check_duplicate,
     check_name,
     check_undeclared,
     check_values,
     entry_contents,
+    shipped_flags,
     well_named,
+    workspace_flags,
 )
-from speckit_memory.config.flags.flag_files import FlagFile, shipped_flags, workspace_flags
 from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest

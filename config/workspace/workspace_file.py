@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from speckit_memory.config.files.regular_file import workspace_text
 from speckit_memory.config.workspace.options import (
     KEYS,
     MEMORY_MB,
@@ -29,7 +30,6 @@ from speckit_memory.config.workspace.settings import (
     VECTOR_INDEX_VARIABLE,
     settings,
 )
-from speckit_memory.config.workspace.workspace_text import workspace_text
 from speckit_memory.config.yaml.binding import bind, setting_from_text
 from speckit_memory.config.yaml.reader import Node, Scalar, YamlMapping, plain, read
 from speckit_memory.errors import Problem, SpeckitError, Where

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.binding import BoundParameters
-from speckit_memory.pipeline.configuration.param_checks import check_params
+from speckit_memory.pipeline.configuration.binding import BoundParameters, check_params
 from speckit_memory.pipeline.model.describing import describe, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.field_checks import text

@@ -1,12 +1,20 @@
-"""Checks at registration that a class is a component of its role, and looks at its description."""
+"""Checks at registration that a class is a component of its role, by its methods and its description.
+
+The frame passes arguments by position, so a method with another order of parameters would silently get wrong ones, and
+a misspelt hook would never be called. No code of the component runs, and no default value is shown.
+"""
 
 from __future__ import annotations
 
-from inspect import getattr_static
-from typing import get_args
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from functools import cache
+from inspect import CO_VARARGS, getattr_static, isasyncgenfunction, iscoroutinefunction
+from types import FunctionType
+from typing import NamedTuple, Self, get_args
 
-from speckit_memory.errors import SpeckitError
-from speckit_memory.pipeline.model.describing import shape_of
+from speckit_memory.errors import SpeckitError, closest
+from speckit_memory.pipeline.model.describing import displayable, name_of, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.field_checks import flag, row_of, texts
 from speckit_memory.pipeline.model.scales import Scale
@@ -19,8 +27,127 @@ from speckit_memory.pipeline.roles.contracts import (
     Role,
     SignalParams,
 )
-from speckit_memory.pipeline.roles.hooks import SCALE, combine_of
-from speckit_memory.pipeline.roles.signatures import misfits
+from speckit_memory.pipeline.roles.hooks import HOOKS, ROLE_METHODS, SCALE, Method, combine_of
+
+CLOSE = 0.8
+"""The similarity of names, from 0 to 1, above which one may be a misspelling of the other."""
+
+
+def misfits(role: Role, component: type) -> Iterator[str]:
+    """The mismatches between a class's methods and its role: the method, its place, and the accepted form."""
+    members = _members(component)
+    required, hooks = ROLE_METHODS[role], [hook for hook in HOOKS if role in hook.roles]
+    missing = [hook.name for hook in hooks if members.get(hook.name) is None]
+    own = {name: made for name, found in members.items() if not name.startswith("_") and (made := _function(found))}
+    if members.get(required.name) is None:
+        slip = closest(required.name, own)
+        found = f"; did you mean '{slip}' at {_place(own[slip])}?" if slip else ""
+        yield f"it has no method '{required.name}'{found}"
+    for method in (required, *hooks):
+        if members.get(method.name) is not None:
+            yield from _misfit(method, members[method.name])
+    for name in sorted(own):
+        if name != required.name and (meant := _slip_of(name, missing)):
+            found, accepted = f"it has a method '{name}' at {_place(own[name])}", f"'{meant}', or '_{name}'"
+            yield f"{found}; did you mean '{meant}'? Accepted: {accepted} for a method that is not a hook"
+
+
+def _members(component: type) -> dict[str, object]:
+    """The attributes of a class, own and inherited, by name, without those of `object`."""
+    members: dict[str, object] = {}
+    for kind in reversed(component.__mro__[:-1]):
+        members |= vars(kind)
+    return members
+
+
+def _slip_of(name: str, hooks: Sequence[str]) -> str:
+    """The hook that a name is probably a misspelling of, "" for none: "chek" is one, "checksum" is not."""
+    near = [hook for hook in hooks if name != hook and abs(len(name) - len(hook)) <= max(1, len(hook) // 4)]
+    return next(iter(get_close_matches(name, near, n=1, cutoff=CLOSE)), "")
+
+
+def _function(found: object) -> FunctionType | None:
+    """The function behind a method, None if it is not a Python function."""
+    found = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+    return found if type(found) is FunctionType else None
+
+
+def _place(function: FunctionType) -> str:
+    """The position of a function: "my_package.channels:12"."""
+    return f"{displayable(str(function.__module__), 100)}:{function.__code__.co_firstlineno}"
+
+
+def _misfit(method: Method[object], found: object) -> Iterator[str]:
+    if not isinstance(found, classmethod | staticmethod) and not callable(found):
+        yield f"its '{method.name}' is of type {name_of(found)}; accepted: a method {_shown_as_declared(method)}"
+        return
+    function = _function(found)
+    if function is None:
+        return  # compiled, or a callable object: its signature is not available
+    its = f"its '{method.name}' at {_place(function)}"
+    if iscoroutinefunction(function) or isasyncgenfunction(function):
+        yield f"{its} is 'async'; accepted: a plain method, since its answer is not awaited"
+    if method.of_class and isinstance(found, FunctionType):
+        yield f"{its} is an instance method; accepted: a class method"
+        return
+    taken = _Taken.by(function, bound=not isinstance(found, staticmethod))
+    if not taken.fits(_declared(method)):
+        yield f"{its} takes ({taken.shown}); accepted: {_shown_as_declared(method)}"
+
+
+class _Taken(NamedTuple):
+    """The parameters of a function without its object or class, read from its code, which can neither lie nor run."""
+
+    positional: tuple[str, ...]
+    optional: int
+    """How many of the positional ones, at the end, have defaults."""
+    by_name: tuple[str, ...]
+    """The required keyword-only parameters."""
+    any_more: bool
+
+    @classmethod
+    def by(cls, function: FunctionType, *, bound: bool) -> Self:
+        """The parameters of a function; if `bound`, its first one is the object or class."""
+        code = function.__code__
+        names, end = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
+        given = function.__kwdefaults__ or {}
+        return cls(
+            names[min(bound, code.co_argcount) : code.co_argcount],
+            len(function.__defaults__ or ()),
+            tuple(name for name in names[code.co_argcount : end] if name not in given),
+            bool(code.co_flags & CO_VARARGS),
+        )
+
+    def fits(self, wanted: Sequence[str]) -> bool:
+        """Whether it accepts exactly these arguments, passed by position.
+
+        An unused parameter may be called `_something`.
+        """
+        if any(own != name and not own.startswith("_") for own, name in zip(self.positional, wanted, strict=False)):
+            return False
+        enough = self.any_more or len(self.positional) >= len(wanted)
+        return enough and len(self.positional) - self.optional <= len(wanted) and not self.by_name
+
+    @property
+    def shown(self) -> str:
+        """The parameters as in the source, without the values of defaults."""
+        at = len(self.positional) - self.optional
+        names = [*self.positional[:at], *(f"{name}=…" for name in self.positional[at:])]
+        names += ["*…"] * (self.any_more or bool(self.by_name))
+        return ", ".join(displayable(name, 100) for name in (*names, *self.by_name))
+
+
+@cache
+# cached: the same few protocols are compared with every component
+def _declared(method: Method[object]) -> tuple[str, ...]:
+    """The names of a declared method's parameters after its component."""
+    declared: FunctionType = vars(method.protocol)[method.name]
+    return _Taken.by(declared, bound=True).positional
+
+
+def _shown_as_declared(method: Method[object]) -> str:
+    return f"{method.name}({', '.join(_declared(method))})"
+
 
 MOST_NAMED = 1000
 """Maximum number of features, scales and components in a description."""

@@ -18,8 +18,7 @@ from speckit_memory.config.flags.flag import (
     surplus,
     ways_back,
 )
-from speckit_memory.config.flags.flag_checks import FACTS
-from speckit_memory.config.flags.flag_files import FlagFile
+from speckit_memory.config.flags.flag_files import FACTS, FlagFile
 from speckit_memory.config.flags.flags import declared_flags, read_flags
 from speckit_memory.errors import Problem
 
