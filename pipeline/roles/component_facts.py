@@ -1,7 +1,7 @@
 """Checks at registration that a class is a component of its role, by its methods and its description.
 
 The frame passes arguments by position, so a method with another order of parameters would silently get wrong ones, and
-a misspelt hook would never be called. No code of the component runs, and no default value is shown.
+a misspelt hook would never be called. No code of the component runs.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
-from inspect import CO_VARARGS, getattr_static, isasyncgenfunction, iscoroutinefunction
+from inspect import Parameter, Signature, getattr_static, isasyncgenfunction, iscoroutinefunction, signature
 from types import FunctionType
-from typing import NamedTuple, Self, get_args
+from typing import get_args
 
 from speckit_memory.errors import SpeckitError, closest
 from speckit_memory.pipeline.model.describing import displayable, name_of, shape_of
@@ -90,59 +90,39 @@ def _misfit(method: Method[object], found: object) -> Iterator[str]:
     if method.of_class and isinstance(found, FunctionType):
         yield f"{its} is an instance method; accepted: a class method"
         return
-    taken = _Taken.by(function, bound=not isinstance(found, staticmethod))
-    if not taken.fits(_declared(method)):
-        yield f"{its} takes ({taken.shown}); accepted: {_shown_as_declared(method)}"
+    taken = _arguments(function, bound=not isinstance(found, staticmethod))
+    if not _fits(taken, _declared(method)):
+        yield f"{its} takes {_shown(taken)}; accepted: {_shown_as_declared(method)}"
 
 
-class _Taken(NamedTuple):
-    """The parameters of a function without its object or class, read from its code, which can neither lie nor run."""
+def _arguments(function: FunctionType, *, bound: bool) -> Signature:
+    """The parameters of a function without annotations; if `bound`, without object or class."""
+    plain = [one.replace(annotation=Parameter.empty) for one in signature(function).parameters.values()]
+    first_is_given = bound and plain and plain[0].kind is not Parameter.VAR_POSITIONAL
+    return Signature(plain[1:] if first_is_given else plain)
 
-    positional: tuple[str, ...]
-    optional: int
-    """How many of the positional ones, at the end, have defaults."""
-    by_name: tuple[str, ...]
-    """The required keyword-only parameters."""
-    any_more: bool
 
-    @classmethod
-    def by(cls, function: FunctionType, *, bound: bool) -> Self:
-        """The parameters of a function; if `bound`, its first one is the object or class."""
-        code = function.__code__
-        names, end = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
-        given = function.__kwdefaults__ or {}
-        return cls(
-            names[min(bound, code.co_argcount) : code.co_argcount],
-            len(function.__defaults__ or ()),
-            tuple(name for name in names[code.co_argcount : end] if name not in given),
-            bool(code.co_flags & CO_VARARGS),
-        )
+def _fits(taken: Signature, wanted: Sequence[str]) -> bool:
+    """Whether these arguments can be passed by position. An unused parameter may be called `_something`."""
+    try:
+        taken.bind(*wanted)
+    except TypeError:
+        return False
+    own = [name for name, one in taken.parameters.items() if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return all(name == other or name.startswith("_") for name, other in zip(own, wanted, strict=False))
 
-    def fits(self, wanted: Sequence[str]) -> bool:
-        """Whether it accepts exactly these arguments, passed by position.
 
-        An unused parameter may be called `_something`.
-        """
-        if any(own != name and not own.startswith("_") for own, name in zip(self.positional, wanted, strict=False)):
-            return False
-        enough = self.any_more or len(self.positional) >= len(wanted)
-        return enough and len(self.positional) - self.optional <= len(wanted) and not self.by_name
-
-    @property
-    def shown(self) -> str:
-        """The parameters as in the source, without the values of defaults."""
-        at = len(self.positional) - self.optional
-        names = [*self.positional[:at], *(f"{name}=…" for name in self.positional[at:])]
-        names += ["*…"] * (self.any_more or bool(self.by_name))
-        return ", ".join(displayable(name, 100) for name in (*names, *self.by_name))
+def _shown(taken: Signature) -> str:
+    """The parameters as in the source, without defaults, whose values may be anything."""
+    plain = [one.replace(default=Parameter.empty) for one in taken.parameters.values()]
+    return displayable(str(Signature(plain)))
 
 
 @cache
 # cached: the same few protocols are compared with every component
 def _declared(method: Method[object]) -> tuple[str, ...]:
     """The names of a declared method's parameters after its component."""
-    declared: FunctionType = vars(method.protocol)[method.name]
-    return _Taken.by(declared, bound=True).positional
+    return tuple(signature(vars(method.protocol)[method.name]).parameters)[1:]
 
 
 def _shown_as_declared(method: Method[object]) -> str:

@@ -7,7 +7,7 @@ neither outlive the state of the store nor are shared by threads. Every other re
 from __future__ import annotations
 
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 from speckit_memory.pipeline.ports import (
     Attributes,
@@ -127,8 +127,8 @@ class SearchTokens:
 class StoreView:
     """A view of a store for the components of one search, discarded with it. Implements `Store`.
 
-    Repeated requests of several components are answered from memory (`pipeline.running.memoised_store`),
-    so that no component needs to keep anything between two queries, and nothing is kept for longer than the search.
+    Repeated requests of several components are answered from memory, so that no component needs to keep anything
+    between two queries.
     """
 
     def __init__(self, store: Store) -> None:
@@ -155,42 +155,17 @@ class StoreView:
         """Static token vectors."""
         return SearchTokens(self._store.tokens)
 
-    @cached_property
-    def passages(self) -> Passages:
-        """The texts."""
-        return self._store.passages
+    passages: Passages
+    fulltext: FullText
+    graph: CausalGraph
+    triggers: Triggers
+    folders: Folders
+    sessions: Sessions
+    relevance: RelevanceModel
+    encoder: EncoderModel
 
-    @cached_property
-    def fulltext(self) -> FullText:
-        """The FTS5 table."""
-        return self._store.fulltext
-
-    @cached_property
-    def graph(self) -> CausalGraph:
-        """The causal edges."""
-        return self._store.graph
-
-    @cached_property
-    def triggers(self) -> Triggers:
-        """The trigger phrases."""
-        return self._store.triggers
-
-    @cached_property
-    def folders(self) -> Folders:
-        """The folders and their descriptions."""
-        return self._store.folders
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        """The state of sessions."""
-        return self._store.sessions
-
-    @cached_property
-    def relevance(self) -> RelevanceModel:
-        """The cross-encoder."""
-        return self._store.relevance
-
-    @cached_property
-    def encoder(self) -> EncoderModel:
-        """The sentence encoder for reranking."""
-        return self._store.encoder
+    def __getattr__(self, name: str) -> Any:
+        """One of these parts: that of the store itself, looked up once."""
+        part = getattr(self._store, name)
+        setattr(self, name, part)
+        return part
