@@ -52,9 +52,7 @@ def _members(protocol: type) -> Mapping[str, Member]:
     return members
 
 
-_PROTOCOLS = frozenset(
-    getattr(ports, name) for name in ports.__all__ if getattr(getattr(ports, name), "_is_protocol", False)
-)
+_PROTOCOLS = frozenset(port for port in vars(ports).values() if getattr(port, "_is_protocol", False))
 PORTS: Mapping[str, Mapping[str, Member]] = {protocol.__name__: _members(protocol) for protocol in _PROTOCOLS}
 """Members by port and name."""
 PARTS: Mapping[str, Handle] = {
