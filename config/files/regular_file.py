@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EFBIG, EINVAL, EISDIR, ELOOP
+from os.path import lexists
 from pathlib import Path
 from typing import BinaryIO
+
+from speckit_memory.errors import Problem
 
 LARGEST_CONFIGURATION = 1_000_000
 """Bytes of a configuration file. A larger file was not written by hand."""
@@ -115,3 +118,18 @@ def _closing(descriptor: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def workspace_text(file: Path, read: Callable[[Path], str] = read_text) -> tuple[str | None, list[Problem]]:
+    """The text of a file, None if there is none, and the problem if it cannot be read.
+
+    Links are followed. A dangling link is a file that cannot be read: a setting must not be ignored silently.
+    """
+    try:
+        return read(file), []
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not lexists(file):
+            return None, []
+        reason = str(error.strerror).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
+        actions = ("make it a readable text file", "remove it")
+        return None, [Problem("E110", f"{file} cannot be read: {reason}", actions=actions)]

@@ -13,20 +13,22 @@ from functools import cache
 from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.config.flags.criterion import criterion_of
 from speckit_memory.config.flags.flag import ON, PREFIX, STATES, WORDS, Flag, nearest_flag_name
-from speckit_memory.config.flags.flag_checks import (
+from speckit_memory.config.flags.flag_files import (
     FACTS,
     OF_STATE,
     STATE,
     UNDECLARED,
+    FlagFile,
     beyond,
     check_duplicate,
     check_name,
     check_undeclared,
     check_values,
     entry_contents,
+    shipped_flags,
     well_named,
+    workspace_flags,
 )
-from speckit_memory.config.flags.flag_files import SHIPPED_FILE, FlagFile, shipped_flags, workspace_flags
 from speckit_memory.config.workspace.settings import VARIABLES, root_named_in
 from speckit_memory.config.yaml.reader import MappingEntry, YamlMapping
 from speckit_memory.errors import Problem, SpeckitError, nearest
@@ -40,46 +42,22 @@ def nothing_offered() -> Sequence[FlagFile]:
     return ()
 
 
-def load_flags(
-    environ: Mapping[str, str],
-    text: str | None = None,
-    file: str = SHIPPED_FILE,
-    extensions: Sequence[FlagFile] = (),
-) -> dict[str, Flag]:
-    """The flags in force.
-
-    Args:
-        environ: Environment variables.
-        text: A text instead of all files.
-        file: Its name in positions.
-        extensions: Flags declared by extensions.
-
-    Raises:
-        SpeckitError: All problems together.
-    """
-    flags, problems = read_flags(environ, text, file, extensions)
+def load_flags(environ: Mapping[str, str], extensions: Sequence[FlagFile] = ()) -> dict[str, Flag]:
+    """The flags in force, with those that `extensions` declare. Raises all problems together."""
+    flags, problems = read_flags(environ, extensions)
     if problems:
         raise SpeckitError.of(problems)
     return flags
 
 
 def read_flags(
-    environ: Mapping[str, str],
-    text: str | None = None,
-    file: str = SHIPPED_FILE,
-    extensions: Sequence[FlagFile] = (),
+    environ: Mapping[str, str], extensions: Sequence[FlagFile] = ()
 ) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags, and all problems with files and environment.
 
     A flag keeps the state of the layer below if a layer gives it none that is valid.
-
-    Args:
-        environ: Environment variables; they and the working folder determine the workspace.
-        text: A text instead of all files.
-        file: Its name in positions.
-        extensions: Flags declared by extensions.
     """
-    flags, problems = declared_flags(environ, text, file, extensions)
+    flags, problems = declared_flags(environ, extensions)
     return {name: _overridden(flag, environ, problems) for name, flag in flags.items()}, problems
 
 
@@ -96,7 +74,7 @@ def flags_for(
         # An undeclared flag in the workspace's file may belong to an extension as well.
         strange |= not flags.keys() >= _switched(environ)
     extensions = offered() if strange else ()
-    return read_flags(environ, extensions=extensions) if extensions else (flags, problems)
+    return read_flags(environ, extensions) if extensions else (flags, problems)
 
 
 def extension_flag_problems(others: Sequence[FlagFile], new: FlagFile) -> list[Problem]:
@@ -107,37 +85,22 @@ def extension_flag_problems(others: Sequence[FlagFile], new: FlagFile) -> list[P
 
 
 def declared_flags(
-    environ: Mapping[str, str],
-    text: str | None = None,
-    file: str = SHIPPED_FILE,
-    extensions: Sequence[FlagFile] = (),
+    environ: Mapping[str, str], extensions: Sequence[FlagFile] = ()
 ) -> tuple[dict[str, Flag], list[Problem]]:
     """The flags as declared in files, without the environment, and all problems with the files.
 
-    Args:
-        environ: Environment variables; they and the working folder determine the workspace.
-        text: A text instead of all files.
-        file: Its name in positions.
-        extensions: Flags declared by extensions.
+    `environ` and the working folder determine the workspace.
     """
-    shipped, problems = _shipped() if text is None else _lowest(text, file)
-    files = list(extensions)
-    if text is None:
-        workspace, unusable = workspace_flags(resolve_path(root_named_in(environ)))
-        files.append(workspace)
-        problems = [*problems, *unusable]
-    return layer_flags(files, problems, upon=shipped), problems
-
-
-def _lowest(text: str | None, file: str) -> tuple[dict[str, Flag], list[Problem]]:
-    """The flags of the package, or of a text in their place, and the problems with them."""
-    read, problems = shipped_flags(text, file)
-    return layer_flags([read], problems), problems
+    shipped, defects = _shipped()
+    workspace, unusable = workspace_flags(resolve_path(root_named_in(environ)))
+    problems = [*defects, *unusable]
+    return layer_flags([*extensions, workspace], problems, upon=shipped), problems
 
 
 @cache
 def _shipped() -> tuple[dict[str, Flag], list[Problem]]:
-    return _lowest(None, SHIPPED_FILE)
+    file, problems = shipped_flags()
+    return layer_flags([file], problems), problems
 
 
 def layer_flags(

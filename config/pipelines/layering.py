@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import abc
 from dataclasses import replace
 
-from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import NEVER_INHERITED, SLOTS, PipelineFile, StepEntry
 from speckit_memory.config.pipelines.slot_edits import edit_slot
-from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping
+from speckit_memory.config.yaml.reader import Node, Sequence, YamlMapping, merge_mappings
 from speckit_memory.errors import Problem, Where
 
 

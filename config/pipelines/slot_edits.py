@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import Edits, StepEntry
+from speckit_memory.config.yaml.reader import merge_mappings
 from speckit_memory.errors import Problem, nearest
 
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from speckit_memory.config.workspace.options import KEYS, MEMORY_MB, MODES, Mode, RecordingOptions, WorkspaceConfig
+from speckit_memory.config.files.regular_file import workspace_text
+from speckit_memory.config.workspace.options import (
+    KEYS,
+    MEMORY_MB,
+    MODES,
+    Mode,
+    RecordingOptions,
+    ToolProfile,
+    WorkspaceConfig,
+)
 from speckit_memory.config.workspace.settings import (
     CONFIG_FILE,
     DEADLINE_VARIABLE,
@@ -21,7 +30,6 @@ from speckit_memory.config.workspace.settings import (
     VECTOR_INDEX_VARIABLE,
     settings,
 )
-from speckit_memory.config.workspace.workspace_text import workspace_text
 from speckit_memory.config.yaml.binding import bind, setting_from_text
 from speckit_memory.config.yaml.reader import Node, Scalar, YamlMapping, plain, read
 from speckit_memory.errors import Problem, SpeckitError, Where
@@ -33,9 +41,8 @@ VARIABLES = {
     EXTENSIONS_MEMORY_VARIABLE: ("extensions_memory_mb",),
     EVALUATION_VARIABLE: ("evaluation", "record"),
     VECTOR_INDEX_VARIABLE: ("vector_index",),
-    PROFILE_VARIABLE: ("profile",),
 }
-"""The environment variables that precede a key of the file, and the path of the value."""
+"""The environment variables that precede a key of the file for every command, and the path of the value."""
 
 
 def load_workspace_config(root: Path, environ: Mapping[str, str] | None = None) -> WorkspaceConfig:
@@ -119,6 +126,14 @@ def extensions_in_force(environ: Mapping[str, str] | None = None, root: Path | N
     found = [load_workspace_config(each, here.environ) for each in roots]
     strictest = max(found, key=lambda one: MODES.index(one.extensions))
     return ExtensionSettings(strictest.extensions, strictest.extensions_memory_mb)
+
+
+def profile_in_force(root: Path, environ: Mapping[str, str]) -> ToolProfile:
+    """The profile for servers of a workspace; its variable matters to no other command. Raises SpeckitError."""
+    found: ToolProfile = load_workspace_config(root, environ).profile
+    if written := environ.get(PROFILE_VARIABLE, "").strip().lower():
+        found = setting_from_text(WorkspaceConfig, "profile", written, PROFILE_VARIABLE)
+    return found
 
 
 def deadline_of(value: float | str, name: str) -> float | None:

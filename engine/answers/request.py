@@ -18,8 +18,8 @@ from speckit_memory.memory.store.read_model.facts.sessions import SessionState
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import INTENTS, Mode, Query
 from speckit_memory.pipeline.ports import Filter, Scope, Store
+from speckit_memory.pipeline.running.demands import content_tokens, memories_with_phrase
 from speckit_memory.pipeline.running.lookup import searchable
-from speckit_memory.pipeline.running.phrases import content_tokens, memories_with_phrase
 
 MAX_QUERY_CHARACTERS = 10_000
 MAX_UNFOLDED = 2 * MAX_QUERY_CHARACTERS

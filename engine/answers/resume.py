@@ -13,7 +13,7 @@ import numpy as np
 from speckit_memory.memory.lifecycle.handovers import SECTIONS, naming_terms, naming_words
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.memory.store.tables.sessions.working_memory import AttendedMemory
-from speckit_memory.pipeline.comparing.mixing import mix_pools
+from speckit_memory.pipeline.comparing.interleaving import mix_pools
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.running.lookup import information_held, memories_with

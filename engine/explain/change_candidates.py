@@ -14,9 +14,9 @@ from speckit_memory.engine.answers.resume import asks_for_handover
 from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.changes import Kind, QueryEdit
 from speckit_memory.memory.store.records import MemoryRecord
+from speckit_memory.pipeline.configuration.accepted_values import Plain, ScalarValue, leaves
 from speckit_memory.pipeline.configuration.binding import BoundParameters, of_role
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline
-from speckit_memory.pipeline.configuration.plain_leaves import Plain, ScalarValue, leaves
 from speckit_memory.pipeline.model.trace import DEADLINE
 from speckit_memory.pipeline.roles.contracts import Role
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from speckit_memory.engine.answers.request import RecordedRequest
+from speckit_memory.pipeline.configuration.accepted_values import Plain
 from speckit_memory.pipeline.configuration.effective import Effective
-from speckit_memory.pipeline.configuration.plain_leaves import Plain
 from speckit_memory.pipeline.configuration.variants import with_flag, with_values, without
 
 Kind = Literal["question", "wish", "value", "flag", "step"]

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from speckit_memory.config.files.file_lock import locked
-from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, read_as_written
+from speckit_memory.config.files.regular_file import LARGEST_CONFIGURATION, read_as_written, workspace_text
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.workspace.settings import FLAGS_FILE
-from speckit_memory.config.workspace.workspace_text import workspace_text
 from speckit_memory.config.yaml.editor import NotInPlaceError, YamlEditor, flow_style
 from speckit_memory.config.yaml.reader import Node, YamlMapping, plain, read
 from speckit_memory.errors import SpeckitError

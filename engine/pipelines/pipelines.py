@@ -19,10 +19,9 @@ from speckit_memory.engine.pipelines.pipeline_text import as_lines, as_yaml
 from speckit_memory.engine.pipelines.rewriting import extending, rewritten
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, examine
-from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants, rollouts
 from speckit_memory.pipeline.configuration.lints import lints
 from speckit_memory.pipeline.configuration.loading import PipelineSource, load, name_of
-from speckit_memory.pipeline.configuration.rollouts import rollouts
 from speckit_memory.pipeline.configuration.schema import file_schema
 from speckit_memory.pipeline.configuration.variants import waiting_flags
 

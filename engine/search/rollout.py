@@ -9,7 +9,7 @@ from threading import Lock
 from speckit_memory.config.files.paths import resolve_path
 from speckit_memory.memory.parsing.encoding import clean
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble
-from speckit_memory.pipeline.configuration.rollouts import Rollout, bucket
+from speckit_memory.pipeline.configuration.checked_variants import Rollout, bucket
 from speckit_memory.pipeline.roles.composition import Pipeline
 from speckit_memory.pipeline.running.runner import Runner
 

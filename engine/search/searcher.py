@@ -33,10 +33,9 @@ from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import answered_by_lists
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, build, check_pipeline, examine
-from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, checked_variants
+from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, Rollout, checked_variants, rollouts
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.loading import PipelineSource
-from speckit_memory.pipeline.configuration.rollouts import Rollout, rollouts
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.ports import Store
 from speckit_memory.pipeline.process.clock import opening, opening_ns, query_ns

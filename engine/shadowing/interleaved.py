@@ -10,8 +10,7 @@ import numpy as np
 
 from speckit_memory.engine.shadowing.records import RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant
-from speckit_memory.pipeline.comparing.interleaving import InterleavedRanking, draft_ranking
-from speckit_memory.pipeline.comparing.mixing import STEP, mix_pools
+from speckit_memory.pipeline.comparing.interleaving import STEP, InterleavedRanking, draft_ranking, mix_pools
 from speckit_memory.pipeline.comparing.shadow import Shadow, ShadowRequest, ShadowRun
 from speckit_memory.pipeline.model.columns import Notes, Query
 from speckit_memory.pipeline.model.describing import kind_of

@@ -31,8 +31,7 @@ from speckit_memory.memory.store.evaluation.records import (
     StepCost,
     VariantRecord,
 )
-from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
-from speckit_memory.pipeline.process.python_process import start_python
+from speckit_memory.pipeline.process.python_process import bound_memory, expect_within, start_python
 
 STARTING_SECONDS = 60.0
 """How long a process may take to open the store."""

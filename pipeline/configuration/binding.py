@@ -15,10 +15,11 @@ from speckit_memory.config.yaml.reader import YamlMapping, key_place, locate, pl
 from speckit_memory.errors import Problem, Where, closest, nearest
 from speckit_memory.errors.echo import LISTED
 from speckit_memory.pipeline.configuration.accepted_values import describe, keys, schema_at
-from speckit_memory.pipeline.configuration.param_checks import check_params
 from speckit_memory.pipeline.model import describing
+from speckit_memory.pipeline.model.describing import shape_of
+from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.process.interrupts import call_guarded
-from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, Params, Role
+from speckit_memory.pipeline.roles.contracts import SLOT_ROLES, ChannelParams, Params, Role, SignalParams
 from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
 
 
@@ -140,3 +141,28 @@ def _parameter_problem(step: StepEntry, registered: RegisteredComponent, mistake
     found = mistake.found
     shown = f"; found {found!r}" if isinstance(found, str | int | float | bool | None) else ""
     return Problem("E118", f"{owner}: {reason}{shown}", where=where)
+
+
+def check_params(params: Params) -> Params:
+    """The parameters. Raises InvalidComponentOutput unless the frame can use them, and serialise them for the hash.
+
+    A class may redeclare an inherited parameter, its validators may return anything, and a copy with changed values is
+    not validated.
+    """
+    for kind in (ChannelParams, SignalParams):
+        if isinstance(params, kind):
+            _check(params, kind)
+    params.model_dump(mode="json", warnings="error")
+    return params
+
+
+def _check(params: Params, kind: type[Params]) -> None:
+    values = {name: getattr(params, name) for name in kind.model_fields}
+    try:
+        kind.model_validate(values)
+    except ValidationError as error:
+        name = str(error.errors(include_input=False, include_url=False)[0]["loc"][0])
+        found = shape_of(values[name])
+        raise InvalidComponentOutput(
+            f"has {found} as '{name}'; accepted: the values that {kind.__name__} accepts"
+        ) from None

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.pipeline.configuration.binding import BoundParameters
-from speckit_memory.pipeline.configuration.param_checks import check_params
+from speckit_memory.pipeline.configuration.binding import BoundParameters, check_params
 from speckit_memory.pipeline.model.describing import describe, shape_of
 from speckit_memory.pipeline.model.errors import InvalidComponentOutput
 from speckit_memory.pipeline.model.field_checks import text
@@ -67,10 +66,10 @@ def _as_rule(found: object) -> EvidenceRule:
 
 
 def construct_component(entry: BoundParameters, method: Method[H]) -> H:
-    """The component of a step, with its own copy of the parameters and the method of its role. Raises E131."""
+    """The component of a step, as having the method of its role. Raises E131."""
     registered, params = entry.registered, entry.params
     assert registered is not None and params is not None  # without problems, every step is bound
-    component, error = call_guarded(lambda: registered.component(params.model_copy(deep=True)))
+    component, error = call_guarded(lambda: registered.component(params))
     if error:
         raise SpeckitError.of([_broken(entry, "the constructor", error)])
     made = method.of(component)
@@ -89,7 +88,7 @@ def _broken(entry: BoundParameters, what: str, error: BaseException) -> Problem:
 
 def as_scale(found: object) -> Scale:
     """A scale of scores; raises InvalidComponentOutput for anything else."""
-    if type(found) is Scale and any(found is scale for scale in Scale):
+    if isinstance(found, Scale):
         return found
     raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: a Scale")
 
@@ -118,7 +117,6 @@ def as_params(kind: type[Params]) -> Callable[[Any], Params]:
     def copier(found: Any) -> Params:
         if type(found) is not kind:
             raise InvalidComponentOutput(f"returned {shape_of(found)}; accepted: {kind.__name__}")
-        settled: Params = found.model_copy(deep=True)
-        return check_params(settled)
+        return check_params(found)
 
     return copier

@@ -15,9 +15,9 @@ from speckit_memory.config.flags.flag import Flag, nearest_flag
 from speckit_memory.config.flags.flags import Offered, flags_for
 from speckit_memory.config.pipelines.document import ConfigDocument, with_extended
 from speckit_memory.config.pipelines.layering import slots_of
-from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import BUDGETS_MS, SLOTS, StepEntry
 from speckit_memory.config.pipelines.shadow_entries import MODES, ShadowEntry
+from speckit_memory.config.yaml.reader import merge_mappings
 from speckit_memory.errors import Problem, Where, nearest
 from speckit_memory.pipeline.configuration.overrides import Override
 

@@ -6,9 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from speckit_memory.config.pipelines.merging import merge_mappings
 from speckit_memory.config.pipelines.pipeline_file import StepEntry
-from speckit_memory.config.yaml.reader import MappingEntry, Node, Scalar, Sequence, YamlMapping, plain, read
+from speckit_memory.config.yaml.reader import (
+    MappingEntry,
+    Node,
+    Scalar,
+    Sequence,
+    YamlMapping,
+    merge_mappings,
+    plain,
+    read,
+)
 from speckit_memory.errors import Problem, Where, nearest
 
 BY_CALL = "--set "

@@ -10,7 +10,7 @@ import numpy as np
 
 from speckit_memory.pipeline.model.columns import Mask, Pool
 from speckit_memory.pipeline.model.ranking import COLUMNS, Ranking
-from speckit_memory.pipeline.ports.immutable import immutable
+from speckit_memory.pipeline.ports.values import immutable
 
 
 def seal(pool: Pool) -> Ranking:

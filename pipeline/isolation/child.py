@@ -17,7 +17,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from speckit_memory.pipeline.isolation.bounds import bound_memory, expect_within
 from speckit_memory.pipeline.isolation.codec import Handle, unpack
 from speckit_memory.pipeline.isolation.descriptions import describe_component, described_flags
 from speckit_memory.pipeline.isolation.limits import (
@@ -30,11 +29,12 @@ from speckit_memory.pipeline.isolation.limits import (
     STORE_ARRAYS,
     STORE_DOCUMENT,
 )
-from speckit_memory.pipeline.isolation.store_client import Ask, StoreLink, make_proxy
+from speckit_memory.pipeline.isolation.remote_store import Ask, StoreLink, make_proxy
 from speckit_memory.pipeline.isolation.wire import MEGABYTE, ArrayWire, EndedError, GarbledError
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.model.describing import describe
 from speckit_memory.pipeline.process.clock import query_ns
+from speckit_memory.pipeline.process.python_process import bound_memory, expect_within
 from speckit_memory.pipeline.roles.contracts import Params, PipelineContext
 from speckit_memory.pipeline.roles.hooks import CHECK, SCALE, SETTLED, WEIGHS_INTENT
 from speckit_memory.pipeline.roles.registry import ENTRY_POINTS, RegisteredComponent, Registry

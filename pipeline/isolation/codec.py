@@ -40,7 +40,7 @@ from speckit_memory.pipeline.ports import (
     Postings,
     Unavailable,
 )
-from speckit_memory.pipeline.ports.immutable import immutable
+from speckit_memory.pipeline.ports.values import immutable
 from speckit_memory.pipeline.roles.contracts import PipelineContext
 
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])

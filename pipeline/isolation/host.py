@@ -19,7 +19,7 @@ from speckit_memory.pipeline.isolation.limits import (
     STARTS_WITHIN_SECONDS,
 )
 from speckit_memory.pipeline.isolation.process import Message, Process
-from speckit_memory.pipeline.isolation.store_server import StoreServer
+from speckit_memory.pipeline.isolation.remote_store import StoreServer
 from speckit_memory.pipeline.isolation.wire import Remaining
 from speckit_memory.pipeline.model.columns import Query
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError

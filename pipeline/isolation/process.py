@@ -26,7 +26,7 @@ from speckit_memory.pipeline.isolation.limits import (
     STORE_ARRAYS,
     STORE_DOCUMENT,
 )
-from speckit_memory.pipeline.isolation.store_server import StoreServer
+from speckit_memory.pipeline.isolation.remote_store import StoreServer
 from speckit_memory.pipeline.isolation.wire import ArrayWire, EndedError, GarbledError, Remaining
 from speckit_memory.pipeline.model.errors import IsolatedFailureError, NotStartedError
 from speckit_memory.pipeline.process.python_process import start_python

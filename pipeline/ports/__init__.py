@@ -1,70 +1,33 @@
 """The ports: protocols by which the pipeline accesses a store, and the values that both exchange."""
 
-from speckit_memory.pipeline.ports.protocols import (
-    AUTHORED,
-    Attributes,
-    Bags,
-    CausalGraph,
-    Folders,
-    FullText,
-    Lexicon,
-    Passages,
-    Scope,
-    Sessions,
-    Store,
-    TermIndex,
-    TokenSpace,
-    Triggers,
-    VectorSpace,
-)
-from speckit_memory.pipeline.ports.rereading import EncoderModel, RelevanceModel
-from speckit_memory.pipeline.ports.values import (
-    FIELDS,
-    Column,
-    Field,
-    Filter,
-    FolderDescription,
-    Ids,
-    Level,
-    MemoryName,
-    Neighbours,
-    Passage,
-    Postings,
-    Tokens,
-    Unavailable,
-    Vectors,
-)
-
-__all__ = [
-    "AUTHORED",
-    "FIELDS",
-    "Attributes",
-    "Bags",
-    "CausalGraph",
-    "Column",
-    "EncoderModel",
-    "Field",
-    "Filter",
-    "FolderDescription",
-    "Folders",
-    "FullText",
-    "Ids",
-    "Level",
-    "Lexicon",
-    "MemoryName",
-    "Neighbours",
-    "Passage",
-    "Passages",
-    "Postings",
-    "RelevanceModel",
-    "Scope",
-    "Sessions",
-    "Store",
-    "TermIndex",
-    "TokenSpace",
-    "Tokens",
-    "Triggers",
-    "Unavailable",
-    "VectorSpace",
-    "Vectors",
-]
+from speckit_memory.pipeline.ports.protocols import AUTHORED as AUTHORED
+from speckit_memory.pipeline.ports.protocols import Attributes as Attributes
+from speckit_memory.pipeline.ports.protocols import Bags as Bags
+from speckit_memory.pipeline.ports.protocols import CausalGraph as CausalGraph
+from speckit_memory.pipeline.ports.protocols import Folders as Folders
+from speckit_memory.pipeline.ports.protocols import FullText as FullText
+from speckit_memory.pipeline.ports.protocols import Lexicon as Lexicon
+from speckit_memory.pipeline.ports.protocols import Passages as Passages
+from speckit_memory.pipeline.ports.protocols import Scope as Scope
+from speckit_memory.pipeline.ports.protocols import Sessions as Sessions
+from speckit_memory.pipeline.ports.protocols import Store as Store
+from speckit_memory.pipeline.ports.protocols import TermIndex as TermIndex
+from speckit_memory.pipeline.ports.protocols import TokenSpace as TokenSpace
+from speckit_memory.pipeline.ports.protocols import Triggers as Triggers
+from speckit_memory.pipeline.ports.protocols import VectorSpace as VectorSpace
+from speckit_memory.pipeline.ports.rereading import EncoderModel as EncoderModel
+from speckit_memory.pipeline.ports.rereading import RelevanceModel as RelevanceModel
+from speckit_memory.pipeline.ports.values import FIELDS as FIELDS
+from speckit_memory.pipeline.ports.values import Column as Column
+from speckit_memory.pipeline.ports.values import Field as Field
+from speckit_memory.pipeline.ports.values import Filter as Filter
+from speckit_memory.pipeline.ports.values import FolderDescription as FolderDescription
+from speckit_memory.pipeline.ports.values import Ids as Ids
+from speckit_memory.pipeline.ports.values import Level as Level
+from speckit_memory.pipeline.ports.values import MemoryName as MemoryName
+from speckit_memory.pipeline.ports.values import Neighbours as Neighbours
+from speckit_memory.pipeline.ports.values import Passage as Passage
+from speckit_memory.pipeline.ports.values import Postings as Postings
+from speckit_memory.pipeline.ports.values import Tokens as Tokens
+from speckit_memory.pipeline.ports.values import Unavailable as Unavailable
+from speckit_memory.pipeline.ports.values import Vectors as Vectors

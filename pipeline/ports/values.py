@@ -7,7 +7,7 @@ one sequence, so that every number is unique.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,3 +110,15 @@ class Neighbours:
     ids: Ids
     hops: NDArray[np.int32]
     product: Column
+
+
+T = TypeVar("T", bound=np.generic)
+
+
+def immutable(array: NDArray[T]) -> NDArray[T]:
+    """A plain copy whose memory is a `bytes` object: numpy refuses to make it, or any view of it, writable again.
+
+    Merely clearing `writeable` is not enough: the holder of the array can set it again. For any dtype but object.
+    """
+    plain: NDArray[T] = np.array(array, order="C", copy=None, subok=False)
+    return np.frombuffer(plain.tobytes(), dtype=plain.dtype).reshape(plain.shape)

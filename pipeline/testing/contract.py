@@ -10,7 +10,7 @@ from typing import Any
 from speckit_memory.pipeline.process.interrupts import call_guarded
 from speckit_memory.pipeline.roles.contracts import Role
 from speckit_memory.pipeline.roles.registry import RegisteredComponent, Registry
-from speckit_memory.pipeline.testing import annotating, candidates, scoring
+from speckit_memory.pipeline.testing import candidates, scoring
 from speckit_memory.pipeline.testing.sample import Sample
 from speckit_memory.pipeline.testing.trial import Trial
 
@@ -62,15 +62,15 @@ OF_ROLE: dict[Role, tuple[Promise, ...]] = {
     ),
     Role.SIGNAL: (
         scoring.signal_answers_a_finite_number_per_row_and_tells_some_apart,
-        annotating.pools_of_a_store_that_lacks_a_part_are_answered_too,
+        scoring.pools_of_a_store_that_lacks_a_part_are_answered_too,
     ),
     Role.RERANKER: (
         scoring.reranker_invents_no_memory_repeats_itself_and_changes_some_pool,
-        annotating.pools_of_a_store_that_lacks_a_part_are_answered_too,
+        scoring.pools_of_a_store_that_lacks_a_part_are_answered_too,
     ),
     Role.ANNOTATOR: (
-        annotating.annotator_speaks_only_of_ranked_rows_and_not_always_the_same,
-        annotating.pools_of_a_store_that_lacks_a_part_are_answered_too,
+        scoring.annotator_speaks_only_of_ranked_rows_and_not_always_the_same,
+        scoring.pools_of_a_store_that_lacks_a_part_are_answered_too,
     ),
 }
 

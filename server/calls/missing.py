@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import SearchResult
     from speckit_memory.engine.explain.changes import QueryEdit
     from speckit_memory.engine.explain.smallest_change import SmallestChange
-    from speckit_memory.pipeline.configuration.plain_leaves import Plain
+    from speckit_memory.pipeline.configuration.accepted_values import Plain
 
 TOOL = CallerCapabilities(modes=("auto", "deep"), parameter_is_enough=True)
 PARAMETERS = {

@@ -18,8 +18,7 @@ from speckit_memory.config.flags.flag import (
     surplus,
     ways_back,
 )
-from speckit_memory.config.flags.flag_checks import FACTS
-from speckit_memory.config.flags.flag_files import FlagFile
+from speckit_memory.config.flags.flag_files import FACTS, FlagFile
 from speckit_memory.config.flags.flags import declared_flags, read_flags
 from speckit_memory.errors import Problem
 
@@ -75,7 +74,6 @@ def today() -> date:
 def audit(
     environ: Mapping[str, str],
     day: date,
-    text: str | None = None,
     *,
     strict: bool = False,
     extensions: Sequence[FlagFile] = (),
@@ -89,15 +87,13 @@ def audit(
     Args:
         environ: The environment variables.
         day: The date by which flags expire.
-        text: Content of a flags file to audit instead of the files.
         strict: Whether expired shipped or extension flags are problems; otherwise they are remarks, since the user of
             an installed copy cannot correct them.
         extensions: Flag files of extensions.
         evidence: Judges the evidence that enabled flags cite; None to skip this.
     """
-    lenient = text is None and not strict
-    in_force, problems = read_flags(environ, text, extensions=extensions)
-    declared, _ = declared_flags(environ, text, extensions=extensions)
+    in_force, problems = read_flags(environ, extensions)
+    declared, _ = declared_flags(environ, extensions)
     flags: list[AuditedFlag] = []
     expired: list[tuple[str, str]] = []
     for name, flag in declared.items():
@@ -115,7 +111,7 @@ def audit(
             problems.append(Problem("E124", message, actions=_CORRECT, where=flag.decided or flag.where))
         expires = _date(flag.facts.get("expires"))
         if expires is not None and expires < day and flag.state != "permanent":
-            if lenient and not flag.of_workspace:
+            if not strict and not flag.of_workspace:
                 # collected to report one remark per origin and date
                 expired.append((flag.extension, f"expired on {expires}"))
             else:

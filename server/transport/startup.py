@@ -9,7 +9,7 @@ from pathlib import Path
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import BY_CALL, CONFIG_FILE, FLAGS_FILE, settings
-from speckit_memory.config.workspace.workspace_file import load_workspace_config
+from speckit_memory.config.workspace.workspace_file import load_workspace_config, profile_in_force
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import require_file, store_is_there
 from speckit_memory.server.console.arguments.options import Common
@@ -26,7 +26,7 @@ def check_workspaces(
         profile: ToolProfile = called or "full"
         try:
             config = settings(common.db, common.pipeline, root)
-            profile = called or load_workspace_config(config.root, config.environ).profile
+            profile = called or profile_in_force(config.root, config.environ)
             check_configuration(common, root)
         except SpeckitError as error:
             broken[name] = error
@@ -47,8 +47,6 @@ def check_configuration(common: Common, root: Path | None = None) -> None:
     if store_is_there(config.db):
         require_file(config.db, create=True, writable=False)
     if lexists(config.root / CONFIG_FILE):
-        from speckit_memory.config.workspace.workspace_file import load_workspace_config
-
         load_workspace_config(config.root)
     if config.pipeline_by != BY_CALL and not common.overrides:
         return

@@ -5,10 +5,6 @@ The walk finds the answers by introspection: a new member of a port has no case 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -147,7 +143,7 @@ CASES: dict[tuple[str, str], Cases] = {
 
 PORTS = tuple(
     port
-    for name in ports.__all__
+    for name in vars(ports)
     if isinstance(port := getattr(ports, name), type) and getattr(port, "_is_protocol", False)
 )
 MEMBERS = [(port, name) for port in PORTS for name in public(port)]
@@ -237,24 +233,6 @@ def test_an_index_that_searches_use_cannot_be_changed(tally: Tally, memory: Memo
     assert searches(memory) == before
 
 
-def test_public_answers_beyond_the_ports_are_safe_as_well(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    store = memory.session.view()
-    for port in PORTS:
-        for thing in reached(store, port):
-            for name in set(public(thing)) - set(public(port)):
-                answer = getattr(thing, name)
-                if not callable(answer):
-                    tally.tried(1 + vandalise(answer))
-    memory.models.load_vectors()
-    state: Any = memory.session.opened.read_model.current()
-    attributes = state.attributes
-    tally.tried(vandalise(attributes.places(ids(store))) + vandalise(attributes.chunks_of(attributes.ids)))
-    words = list(state.lexicon.index("title").terms())
-    tally.tried(vandalise(words))
-
-    assert searches(memory) == before
-
-
 def test_what_a_mapped_segment_answers_is_no_part_of_the_file(tmp_path: Path, tally: Tally) -> None:
     """`np.add.at` writes into read-only arrays as well, and whoever writes to a mapped file ends the process."""
     with living(tmp_path, NOW) as memory:
@@ -286,27 +264,3 @@ def arrays(answer: Any) -> Iterator[np.ndarray]:
     elif is_dataclass(answer):
         for field in fields(answer):
             yield from arrays(getattr(answer, field.name))
-
-
-@pytest.mark.usefixtures("processes")
-def test_another_process_answers_as_the_attacked_one(tally: Tally, memory: Memory, before: dict[str, Any]) -> None:
-    """After all of the above; the order of tests does not matter, for what they did is done again."""
-    store = memory.session.view()
-    for port, name in MEMBERS:
-        for thing in reached(store, port):
-            for answer in answers(thing, port, name, store):
-                tally.tried(1 + (0 if is_port(answer) else vandalise(answer)))
-    after = json.loads(json.dumps(searches(memory)))
-
-    support = Path(__file__).parents[1] / "support"
-    program = (
-        "import json, sys; from pathlib import Path; from frame.observed import searches; "
-        "from storing.project import project\n"
-        "with project(Path(sys.argv[1]), {}) as opened: print(json.dumps(searches(opened)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(memory.session.settings.root)], capture_output=True, text=True, check=True,
-        env=os.environ | {"PYTHONPATH": str(support)},
-    )  # fmt: skip
-    assert after == json.loads(done.stdout)
-    assert after == json.loads(json.dumps(before))

@@ -37,10 +37,9 @@ def parts(found: SearchResult) -> list[Any]:
             outcome.trace, outcome, found]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(CLEAN))
-@pytest.mark.parametrize("place", ASKED)
-def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: Memory, name: str, place: int) -> None:
-    behind = through(memory, CLEAN[name])
+@pytest.mark.parametrize("place", ASKED[:4])
+def test_what_is_done_to_an_answer_is_done_to_that_answer(tally: Tally, memory: Memory, place: int) -> None:
+    behind = through(memory, CLEAN["catalogue"])
     known = observed(asked(behind, place))
     for part in parts(asked(behind, place)):
         tally.tried(vandalise(part))

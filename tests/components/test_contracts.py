@@ -16,8 +16,8 @@ import pytest
 from speckit_memory import channels, signals, stages
 from speckit_memory.engine.components import COMPONENTS
 from speckit_memory.pipeline import About, Registry, Role
+from speckit_memory.pipeline.roles.component_facts import misfits
 from speckit_memory.pipeline.roles.registry import RegisteredComponent
-from speckit_memory.pipeline.roles.signatures import misfits
 from speckit_memory.pipeline.testing import Case, contract_cases
 
 MANIFEST = tomllib.loads((Path(__file__).parents[1] / "requirements.toml").read_text(encoding="utf-8"))

@@ -16,7 +16,12 @@ from speckit_memory.config.workspace.options import (
     WorkspaceConfig,
 )
 from speckit_memory.config.workspace.settings import CONFIG_FILE
-from speckit_memory.config.workspace.workspace_file import VARIABLES, load_workspace_config, read_workspace_config
+from speckit_memory.config.workspace.workspace_file import (
+    VARIABLES,
+    load_workspace_config,
+    profile_in_force,
+    read_workspace_config,
+)
 from speckit_memory.errors import SpeckitError
 
 MS = "a number of milliseconds, 0 for no deadline"
@@ -183,7 +188,6 @@ IN_ENVIRONMENT: dict[str, tuple[str, dict[str, object], dict[str, str]]] = {
         },
         dict.fromkeys(("yes", "-1", "1e5", "1000000001", "12345678901", "²"), f"accepted: {PASSAGES}"),
     ),
-    "SPECKIT_PROFILE": ("profile: core", {" FULL ": "full"}, {"cor": "did you mean 'core'?"}),
 }  # fmt: skip
 """By variable: a line of the file, texts with their values, and refused texts with what the message offers."""
 
@@ -209,6 +213,15 @@ def test_the_environment_goes_before_the_file_and_the_file_before_the_default(tm
             load_workspace_config(tmp_path, {variable: written})
         assert str(raised.value) == f"E030 {variable} is '{written}'; {offered}"
         assert raised.value.problems[0].actions[0].startswith(f"set {variable} to ")
+
+
+@pytest.mark.requirement("P9")
+def test_the_variable_of_the_profile_matters_to_servers_alone(tmp_path: Path) -> None:
+    write(tmp_path, "profile: core\n")
+    assert load_workspace_config(tmp_path, {"SPECKIT_PROFILE": "cor"}).profile == "core"
+    assert [profile_in_force(tmp_path, {"SPECKIT_PROFILE": text}) for text in ("", " FULL ")] == ["core", "full"]
+    with pytest.raises(SpeckitError, match=r"E030 SPECKIT_PROFILE is 'cor'; did you mean 'core'\?"):
+        profile_in_force(tmp_path, {"SPECKIT_PROFILE": "cor"})
 
 
 @pytest.mark.parametrize(

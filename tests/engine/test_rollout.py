@@ -14,7 +14,7 @@ from speckit_memory.engine.pipelines import pipelines
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.pipeline.configuration.builder import examine
-from speckit_memory.pipeline.configuration.rollouts import bucket
+from speckit_memory.pipeline.configuration.checked_variants import bucket
 from tests.server.doors import call, indexed_workspace
 
 NAME = "SPECKIT_RSF_FUSION"

@@ -236,12 +236,10 @@ def test_what_is_shown_is_a_pipeline_that_does_the_same(preset: str, origin: boo
 
 
 def test_a_flag_decides_whether_a_step_takes_part() -> None:
-    text = "flags:\n  SPECKIT_TRY: {state: off}\n".replace("off", '"off"')
-
-    assert not load_flags({}, text)["SPECKIT_TRY"].on
-    assert load_flags({"SPECKIT_TRY": "true"}, text)["SPECKIT_TRY"].on
-    with pytest.raises(SpeckitError, match="SPECKIT_TRY is 'maybe'"):
-        load_flags({"SPECKIT_TRY": "maybe"}, text)
+    assert not load_flags({})["SPECKIT_MMR"].on
+    assert load_flags({"SPECKIT_MMR": "true"})["SPECKIT_MMR"].on
+    with pytest.raises(SpeckitError, match="SPECKIT_MMR is 'maybe'"):
+        load_flags({"SPECKIT_MMR": "maybe"})
 
 
 @pytest.mark.requirement("P7")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.memory.indexing import Source
-from speckit_memory.pipeline.running.phrases import memories_with_phrase
+from speckit_memory.pipeline.running.demands import memories_with_phrase
 
 TEXTS = {
     "a": ("Lists", "Here rank fusion of lists is a matter of the SQLite store."),

@@ -54,7 +54,7 @@ async def later(self: Any, query: Any, limit: Any, store: Any) -> None: ...
         (swapped, "takes (limit, query, store)"),
         (fewer, "takes (query, store)"),
         (more, "takes (query, limit, store, extra)"),
-        (named, "takes (query, limit, *…, store)"),
+        (named, "takes (query, limit, *, store)"),
     ],
 )
 def test_a_method_that_cannot_take_the_arguments_is_refused(method: Callable[..., Any], shown: str) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from speckit_memory.config.workspace.settings import workspace_root
+from speckit_memory.config.workspace.settings import FLAGS_FILE, ROOT_VARIABLE, workspace_root
 from speckit_memory.server.commands import cli
 from speckit_memory.server.flags import flag_audit
-from speckit_memory.server.flags.flag_audit import audit
+from speckit_memory.server.flags.flag_audit import Audit, audit
 from tests.server.doors import Run
 
 TODAY = date(2026, 11, 22)
@@ -16,8 +16,16 @@ MET = "criterion: {metric: nDCG@10, direction: not_worse, margin: 0.005}"
 GOOD = f"group: A, owner: search, since: 2026-11-01, expires: 2027-01-15, was: shadow, evidence: run 12, {MET}"
 
 
-def broken(text: str) -> list[str]:
-    return [problem.message for problem in audit({}, TODAY, "flags:\n" + text).problems]
+def audited(root: Path, text: str, day: date = TODAY) -> Audit:
+    """The audit of a workspace that declares these flags."""
+    file = root / FLAGS_FILE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"flags:\n{text}")
+    return audit({ROOT_VARIABLE: str(root)}, day)
+
+
+def broken(root: Path, text: str) -> list[str]:
+    return [problem.message for problem in audited(root, text).problems]
 
 
 def test_the_shipped_flags_keep_their_rules(run: Run) -> None:
@@ -31,14 +39,14 @@ def test_list_shows_the_shipped_flags(run: Run) -> None:
     assert len(run("flags", "list", "--json").json["flags"]) == run("flags", "audit", "--json").json["flags"]
 
 
-def test_a_flag_in_order_breaks_no_rule() -> None:
-    found = audit({}, TODAY, f"flags:\n  SPECKIT_X: {{state: enabled, {GOOD}}}\n")
+def test_a_flag_in_order_breaks_no_rule(tmp_path: Path) -> None:
+    found = audited(tmp_path, f"  SPECKIT_X: {{state: enabled, {GOOD}}}\n")
     assert (found.problems, found.remarks) == ([], [])
-    assert found.flags[0].as_json() == {
+    assert found.flags[-1].as_json() == {
         "name": "SPECKIT_X",
         "state": "enabled",
         "percent": 100,
-        "origin": "config/flags.yaml:2",
+        "origin": f"{tmp_path / FLAGS_FILE}:2",
         "group": "A",
         "owner": "search",
         "since": "2026-11-01",
@@ -62,21 +70,22 @@ def test_a_flag_in_order_breaks_no_rule() -> None:
          ["may live 120 days, accepted: at most 90"]),
     ],
 )  # fmt: skip
-def test_every_broken_rule_is_named(facts: str, messages: list[str]) -> None:
-    assert broken(f"  SPECKIT_X: {{state: enabled, {facts}}}\n") == [f"SPECKIT_X {message}" for message in messages]
+def test_every_broken_rule_is_named(facts: str, messages: list[str], tmp_path: Path) -> None:
+    told = broken(tmp_path, f"  SPECKIT_X: {{state: enabled, {facts}}}\n")
+    assert told == [f"SPECKIT_X {message}" for message in messages]
 
 
-def test_a_permanent_flag_does_not_expire() -> None:
+def test_a_permanent_flag_does_not_expire(tmp_path: Path) -> None:
     facts = "group: A, owner: o, since: 2025-01-01, expires: 2025-03-01, evidence: e, was: enabled, " + MET
-    assert broken(f"  SPECKIT_X: {{state: permanent, {facts}}}\n") == []
+    assert broken(tmp_path, f"  SPECKIT_X: {{state: permanent, {facts}}}\n") == []
 
 
-def test_a_seventh_active_flag_is_one_too_many() -> None:
+def test_a_seventh_active_flag_is_one_too_many(tmp_path: Path) -> None:
     six = "".join(f"  SPECKIT_{n}: {{state: enabled, {GOOD}}}\n" for n in range(6))
-    assert broken(six + f"  SPECKIT_OFF: {{state: off, {GOOD}}}\n".replace("was: shadow", "was: off")) == []
-    [message] = broken(six + f"  SPECKIT_7: {{state: enabled, {GOOD}}}\n")
+    assert broken(tmp_path, six + f"  SPECKIT_OFF: {{state: off, {GOOD}}}\n".replace("was: shadow", "was: off")) == []
+    [message] = broken(tmp_path, six + f"  SPECKIT_7: {{state: enabled, {GOOD}}}\n")
     assert message.startswith(
-        "7 flags are active, accepted: at most 6; active: SPECKIT_0 enabled (config/flags.yaml:2)"
+        f"7 flags are active, accepted: at most 6; active: SPECKIT_0 enabled ({tmp_path / FLAGS_FILE}:2)"
     )
 
 
@@ -102,8 +111,7 @@ def test_the_projects_own_checks_are_strict() -> None:
     assert "\n$bin/speckit-memory flags audit --strict\n" in checks
 
 
-def test_flags_of_a_file_of_ones_own_expire() -> None:
-    text = f"flags:\n  SPECKIT_X: {{state: enabled, {GOOD}}}\n"
-    found = audit({}, LATER, text)
+def test_flags_of_a_file_of_ones_own_expire(tmp_path: Path) -> None:
+    found = audited(tmp_path, f"  SPECKIT_X: {{state: enabled, {GOOD}}}\n", LATER)
     assert [problem.message for problem in found.problems] == ["SPECKIT_X expired on 2027-01-15"]
-    assert found.remarks == []
+    assert all(" shipped flags " in remark for remark in found.remarks)

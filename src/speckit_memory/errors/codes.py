@@ -226,7 +226,7 @@ CODES: dict[str, Code] = {
         "parameter",
         "low",
         "This name is not accepted here.",
-        ("remove it or use the suggested name",),
+        ("remove it or use an accepted name",),
         True,
     ),
     "E034": Code(
@@ -588,7 +588,7 @@ CODES: dict[str, Code] = {
         "configuration",
         "high",
         "This key is not accepted here.",
-        ("remove it or use the suggested name",),
+        ("remove it or use an accepted name",),
         True,
     ),
     "E116": Code(
@@ -596,7 +596,7 @@ CODES: dict[str, Code] = {
         "configuration",
         "high",
         "No component has this name.",
-        ("use the suggested name", "list all with `speckit-memory pipeline schema`"),
+        ("use an accepted name", "list all with `speckit-memory pipeline schema`"),
         True,
     ),
     "E117": Code(
@@ -628,7 +628,7 @@ CODES: dict[str, Code] = {
         "configuration",
         "high",
         "The flag is not declared in flags.yaml.",
-        ("declare it in flags.yaml or use the suggested name",),
+        ("declare it in flags.yaml or use a declared name",),
         True,
     ),
     "E121": Code(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tally import Tally
 
 from speckit_memory.config.flags.flags import read_flags
+from speckit_memory.config.workspace.settings import FLAGS_FILE, ROOT_VARIABLE
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine import Memory
 from speckit_memory.engine.pipelines import pipelines
@@ -84,7 +85,7 @@ def check_pipeline(text: bytes, tally: Tally) -> None:
 
 
 def check_settings(text: bytes, tally: Tally) -> None:
-    """Reads a file as the workspace's, and, when it is text, as one of flags."""
+    """Reads a file as the workspace's, and as its flags."""
     root = place()
     file = root / ".speckit" / "config.yaml"
     file.parent.mkdir(exist_ok=True)
@@ -94,11 +95,8 @@ def check_settings(text: bytes, tally: Tally) -> None:
         load_workspace_config(root)
     except SpeckitError as error:
         _well_said(list(error.problems), text)
-    try:
-        said = text.decode()
-    except UnicodeDecodeError:
-        return
-    _, problems = read_flags({}, said, "flags.yaml")
+    (root / FLAGS_FILE).write_bytes(text)
+    _, problems = read_flags({ROOT_VARIABLE: str(root)})
     if problems:
         _well_said(problems, text)
 

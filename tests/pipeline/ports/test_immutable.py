@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from speckit_memory.pipeline.ports.immutable import immutable
+from speckit_memory.pipeline.ports.values import immutable
 
 
 @pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3), np.zeros(0, np.int64), np.array([True, False])])

@@ -12,8 +12,7 @@ from answered import present
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.pipeline.isolation.codec import Handle, pack, unpack
-from speckit_memory.pipeline.isolation.store_client import StoreLink, make_proxy
-from speckit_memory.pipeline.isolation.store_server import MOST_HANDLES, StoreServer
+from speckit_memory.pipeline.isolation.remote_store import MOST_HANDLES, StoreLink, StoreServer, make_proxy
 from speckit_memory.pipeline.ports import Filter
 from speckit_memory.pipeline.process.clock import query_ns
 from speckit_memory.pipeline.testing import FakeStore, Memory
