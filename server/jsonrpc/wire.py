@@ -131,6 +131,11 @@ class JsonRpcWire:
         self._changed = Condition()
         self._hung_up = select.poll()
         self._hung_up.register(source, 0)  # no events: reports only hang-ups
+        self._reader: Thread | None = None
+
+    def put(self, document: object) -> None:
+        """Queues a line that is no message of the protocol."""
+        self._out.put(json.dumps(document).encode() + b"\n")
 
     async def serve(self, run: Callable[[Any, Any], Awaitable[None]]) -> None:
         """Runs a server over the transport until the client closes its end."""
@@ -152,7 +157,8 @@ class JsonRpcWire:
     def close(self) -> None:
         """Ends both threads after `serve`; the caller has shut the connection down. Not in the event loop."""
         self._out.close()
-        self._reader.join()
+        if self._reader is not None:
+            self._reader.join()
 
     def drain(self) -> None:
         """Waits up to `LAST_SECONDS` for the client to read the answers."""

@@ -30,7 +30,9 @@ LOOK_SECONDS = 2.0
 """How often to look whether the parent process has ended, as over stdio."""
 LOOK_AGAIN_MS = 100
 LAST_SECONDS = 3.0
-"""How long the last answers may take once the client has closed its end."""
+"""How long the last answers may take once the client has closed its end, and how long the process may take to close
+its own."""
+LAST_LOOK_SECONDS = 0.01
 START_SECONDS = 60.0
 """How long a client that has closed its end waits for the process to start: it may have asked something before."""
 SHORT_SECONDS = 5.0
@@ -110,16 +112,18 @@ class Front:
         return os.read(self._source, CHUNK)
 
     def _end(self) -> NoReturn:
-        """Waits a little for the last answers; `relay` ends this process when the connection does."""
-        self._is_ending = True
-        self._shut_down()
+        """Passes the end of the input on once every call has its answer, or no longer waits for it: until then a
+        process that ends is replaced as ever. `relay` ends this process when the connection does."""
         self._greeted.wait(START_SECONDS)
+        deadline = time.monotonic() + LAST_SECONDS
+        while self._pending and time.monotonic() < deadline:
+            time.sleep(LAST_LOOK_SECONDS)
+        with self._sending:
+            self._is_ending = True
+            with suppress(OSError):
+                self._connection.shutdown(socket.SHUT_WR)
         time.sleep(LAST_SECONDS)
         self._exit_with(0)
-
-    def _shut_down(self) -> None:
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
 
     def _forward(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
@@ -162,7 +166,7 @@ class Front:
                     and self._greeted.wait(START_SECONDS)  # what it sent before its end is read once the process runs
                     and not ready.poll(1000 * LAST_SECONDS)
                 ):
-                    self._end()
+                    self._exit_with(0)
 
     def relay(self) -> NoReturn:
         """Passes the lines of the process on to the client, and replaces the process when it ends."""
@@ -233,8 +237,6 @@ class Front:
             self._connection.close()
             self._connect()
             self._send_again()
-            if self._is_ending:  # since before this connection
-                self._shut_down()
 
     def _send_again(self) -> None:
         self._replacements.clear()

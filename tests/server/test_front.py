@@ -292,6 +292,30 @@ def test_the_end_of_the_input_is_passed_on_and_the_last_answers_arrive(client: C
     assert client.ended() == [0]
 
 
+@pytest.mark.requirement("T27.shared")
+def test_a_process_that_ends_after_the_input_is_replaced_while_calls_are_open(
+    client: Client, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(front_module, "LAST_SECONDS", PATIENCE)
+    first = place.next()
+    first.welcome()
+    client.send(READ, WRITE)
+    client.close_input()
+    first.hear(2)
+    first.end()
+    [refused] = client.hear()
+    assert (refused["id"], refused["error"]["data"]["error"]["code"]) == ("write", "E134")
+    second = place.next()
+    second.welcome()
+    assert second.hear(1) == [READ]
+    monkeypatch.setattr(front_module, "LAST_SECONDS", 0.05)
+    second.say(answer(READ))
+    assert client.hear() == [answer(READ)]
+    assert second.has_ended()
+    second.end()
+    assert client.ended() == [0]
+
+
 # the socket
 
 
