@@ -120,8 +120,7 @@ def command(
         return _serve_shared(common, workspaces, profile, warm_up, cache_seconds, watch)
     from speckit_memory.server.calls.worker_processes import usual_workers
     from speckit_memory.server.replies.worker_calls import share_one_arena
-    from speckit_memory.server.transport.startup import check_workspaces
-    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
+    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry, check_workspaces
     from speckit_memory.server.views.file_changes import require_watching
 
     try:

@@ -33,9 +33,8 @@ from speckit_memory.server.logging.log_stream import share
 from speckit_memory.server.mcp_server.app import MemoryServer, workspace_of
 from speckit_memory.server.replies.worker_calls import ThreadLimits, own_limits
 from speckit_memory.server.transport.shared_socket import SharedSocket, is_of_user
-from speckit_memory.server.transport.startup import check_workspaces
 from speckit_memory.server.transport.stdio import server_of
-from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
+from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry, check_workspaces
 
 GRACE_SECONDS = 3.0
 """How long the process waits for another client after the last one has gone, as when an agent is restarted."""

@@ -29,8 +29,7 @@ def workspace_of_client(served: WorkspaceRegistry) -> tuple[Workspace, list[Any]
     roots = served.roots
     if len(roots) < 2:
         return workspace_of(served.common, next(iter(roots.values()), None), cache_seconds=served.cache_seconds), []
-    from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
-    from speckit_memory.server.workspace.client_roots import ClientRoots
+    from speckit_memory.server.workspace.client_roots import ChosenWorkspace, ClientRoots
 
     chosen = ChosenWorkspace(served.common, roots, cache_seconds=served.cache_seconds)
     return chosen, [ClientRoots(chosen)]
