@@ -55,17 +55,7 @@ def command(
 
     Writes a new file that extends this one. The threshold is the highest one at which at most the stated share of
     answerable questions gets a warning. Detection is measured on unanswerable questions: those of the other datasets,
-    and the judged ones without their relevant documents.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        source: Pipeline to calibrate.
-        sources: Where queries and judgements come from.
-        out: Pipeline file to write.
-        false_alarms: Share of answerable questions that may get a warning, between 0 and 1.
-        folds: Number of folds into which queries are split.
-        seed: Seed of all random choices.
-        queries: Size of a sample of the queries; None for all.
+    and the judged ones without their relevant documents.
     """
     check_target(out, source)
     from speckit_memory.config.pipelines.document import read

@@ -20,15 +20,7 @@ from speckit_memory.server.console.output import print_json, table, wrap_text
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
 @shared_options("db", "pipeline", "set", "json")
 def command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
-    """Show what a QUERY would do and how much it would read, without searching.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        query: The query.
-        limit: Maximum number of results.
-        folder: Folder that limits the command, with all below it; "" for the whole store.
-        mode: How thoroughly to search.
-    """
+    """Show what a QUERY would do and how much it would read, without searching."""
     with existing_store(common) as memory:
         plan = memory.explain.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
     if common.as_json:

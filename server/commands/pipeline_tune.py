@@ -67,19 +67,7 @@ def command(
 
     Writes the result as a new file. Every figure comes from queries that were not used to choose the values: from
     held-out folds, and with several datasets from each dataset left out. Values that gain nothing, or are significantly
-    worse on any dataset, are rejected; the file then keeps the old ones and says so.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        source: Pipeline to tune.
-        sources: Where queries and judgements come from.
-        out: Pipeline file to write.
-        parameters: Parameters to search; none for all that are declared tunable.
-        trials: Maximum number of settings that one search tries.
-        folds: Number of folds into which queries are split.
-        seed: Seed of all random choices.
-        queries: Size of a sample of the queries; None for all.
-        jobs: Number of processes that share the work.
+    worse on any dataset, are rejected; the file then keeps the old ones and says so.
     """
     check_target(out, source)
     from speckit_memory.config.pipelines.document import read

@@ -78,21 +78,7 @@ def command(
     """Search the memories.
 
     "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
-    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        query: The query.
-        limit: Maximum number of results, 1 to 100; None for the default.
-        folder: Folder that limits the command, with all below it; "" for the whole store.
-        mode: How thoroughly to search.
-        only_fitting: Whether only results that fit the query are shown.
-        session: Name of the session; "" for none.
-        deadline_ms: Milliseconds after which costly steps are skipped, 0 for never; None for the setting.
-        verbose: Whether whole passages, states and reasons are shown.
-        explain: Whether the contributions to each score are shown too.
-        why_not: Memory whose absence is explained; None for none.
-        shadows: Other pipelines whose answers are shown too.
+    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.
     """
     from speckit_memory.engine.answers.search_options import SearchOptions
 

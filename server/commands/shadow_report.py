@@ -38,13 +38,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     """Show the results of shadow pipelines: verdict, agreement, cost, next steps.
 
     Queries that wait for a replay are replayed first; the next run continues an interrupted replay. Reports may be read
-    at any time: their verdicts are anytime-valid. Percentiles of times have no interval.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        page: File for the report as one page; None to print it only.
-        since: Age or time from which on queries count; None for all.
-        experiment: Id of the only comparison to report; "" for all.
+    at any time: their verdicts are anytime-valid. Percentiles of times have no interval.
     """
     now = time.time()
     first = None if since is None else moment_of(since, now)
