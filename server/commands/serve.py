@@ -155,7 +155,7 @@ def _serve_shared(
 
     try:
         root = next(iter(_roots(common, workspaces).values()), None)
-        place = SharedSocket.of(SharedOptions.of(common, root, profile, warm_up, cache_seconds, watch))
+        place = SharedSocket.of(SharedOptions(common, root, profile, warm_up, cache_seconds, watch))
         return serve_front(place)
     except SpeckitError as error:
         return show(error, as_json=False)
