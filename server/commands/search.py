@@ -20,7 +20,6 @@ from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
-    from speckit_memory.engine import Memory
     from speckit_memory.engine.answers.results import Explanation, ResultRow, SearchResult
 
 SHOWN, IN_DOCUMENTS = 5, 10
@@ -85,6 +84,8 @@ def command(
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
         if shadows:
+            from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
+
             memory = opened.enter_context(memory.with_shadows(*shadows))
         opened.enter_context(SERVING.serving())  # work that follows an answer waits until it is printed
         limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
@@ -102,7 +103,13 @@ def command(
             reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)
         )
         result = result.warned(after=filter(None, [memory.feedback.delivered(result)]))
-        task, told = last_task(memory, folder, session) if result.pipeline.name == "resume" else ({}, "")
+        task: dict[str, Any] = {}
+        told = ""
+        if result.pipeline.name == "resume":
+            from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text
+
+            last = memory.learning.last_task(folder, session)
+            task, told = resumed_task(last), resumed_text(last)
         if common.as_json:
             document = result.as_json() | task
             if explain:
@@ -110,7 +117,7 @@ def command(
             if why_not:
                 document |= {"why_not": absent, "why_not_change": change.as_json() if change else None}
             if shadows:
-                document["shadows"] = shadows_json(result)
+                document["shadows"] = side_by_side.shadows_json(result)
             print_json(document)
             return
         show(result, explained, verbose=verbose)
@@ -121,38 +128,15 @@ def command(
         if not is_working_folder(memory.session.settings.root):
             click.echo(wrap_text(f"workspace {memory.session.settings.root}", dim=True))
         if shadows:
-            show_shadows(result)
+            if not result.beside:
+                click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
+            side_by_side.show_beside(result)
         if absent:
             click.echo("\n" + wrap_text(f"Why not {why_not}? {absent}"))
             if change:
                 click.echo(wrap_text(change.sentence))
             if change and change.change and change.change.file:
                 click.echo("\n" + block(change.change.file, "    "))
-
-
-def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any], str]:
-    """The last task of a resumed session: the entry `task` of the JSON document, and lines for a reader; empty
-    without one."""
-    from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text  # other searches do not need it
-
-    task = memory.learning.last_task(folder, session)
-    return resumed_task(task), resumed_text(task)
-
-
-def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
-    """The entry `shadows` of the JSON document."""
-    from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
-
-    return side_by_side.shadows_json(result)
-
-
-def show_shadows(result: SearchResult) -> None:
-    """Shows the answers of other pipelines next to the results."""
-    from speckit_memory.server.views import side_by_side
-
-    if not result.beside:
-        click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
-    side_by_side.show_beside(result)
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
