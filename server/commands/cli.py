@@ -40,7 +40,7 @@ HAND_WRITTEN: dict[str, tuple[Group, str]] = {
     "eval ablate": ("tuning", "evaluation.eval_ablate"),
     "eval tokens": ("tuning", "evaluation.eval_tokens"),
     "eval make-queries": ("tuning", "evaluation.eval_make_queries"),
-    "pipeline plan": ("tuning", "pipeline_plan"),
+    "pipeline plan": ("tuning", "search:plan_command"),
 }
 """The group and the module in `server.commands` of the commands that are no operations, with the name in the module
 unless it is `command`."""
