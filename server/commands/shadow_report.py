@@ -17,7 +17,7 @@ from speckit_memory.server.console.arguments.options import Common, NamedPath, s
 from speckit_memory.server.console.missing_store import no_store
 from speckit_memory.server.console.output import wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.shadows.time_spec import since as moment_of
+from speckit_memory.server.shadows.wording import since as moment_of
 
 if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
@@ -84,8 +84,8 @@ def replay(common: Common, config: Settings) -> None:
 
 def write_page(file: Path, report: ShadowReport) -> None:
     """Writes the page completely or not at all. Raises SpeckitError (E014)."""
-    from speckit_memory.server.console.wording import moment
     from speckit_memory.server.reports.html import page
+    from speckit_memory.server.shadows.wording import moment
 
     since = f", of queries since {moment(report.since)}" if report.since is not None else ""
     made = f"Shadow report of speckit-memory, made {moment(report.made)}{since}."

@@ -9,14 +9,15 @@ from itertools import zip_longest
 
 import numpy as np
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment
 from speckit_memory.evaluation.experiments.sequential_estimates import course
 from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
-from speckit_memory.server.console.wording import figure, in_common, milliseconds, percent, period, plural
 from speckit_memory.server.shadows.plots import over_time, overhead_distribution
+from speckit_memory.server.shadows.wording import figure, in_common, milliseconds, percent, period
 
 BASES = {"served": "replayed on the store as served", "present": "replayed on the present store"}
 """The state of the store on which replayed queries were answered."""

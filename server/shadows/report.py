@@ -27,7 +27,6 @@ from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, check_pipeline
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import variants_of
-from speckit_memory.server.console.wording import moment
 from speckit_memory.server.shadows.comparison_text import (
     READING,
     NextStep,
@@ -40,7 +39,7 @@ from speckit_memory.server.shadows.comparison_text import (
     plots,
     remarks,
 )
-from speckit_memory.server.shadows.time_spec import iso
+from speckit_memory.server.shadows.wording import iso, moment
 
 
 @dataclass(frozen=True, slots=True)

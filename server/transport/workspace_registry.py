@@ -51,7 +51,7 @@ class WorkspaceRegistry:
 
 
 def check_workspaces(
-    common: Common, roots: Mapping[str, Path], called: ToolProfile | None
+    common: Common, roots: Mapping[str, Path | None], called: ToolProfile | None
 ) -> tuple[tuple[ToolProfile, ...], dict[str, SpeckitError]]:
     """The profile of each workspace, and the error of each unusable one. Raises SpeckitError when none can be
     served. Without `roots` there is one workspace, that of the options."""

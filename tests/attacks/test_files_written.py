@@ -109,7 +109,7 @@ def test_a_link_to_a_folder_of_the_workspace_keeps_the_store_out_of_git(
     tally.tried()
 
 
-WRITERS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
+WRITERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], None]]] = {
     "pipeline": (
         lambda path: read_source("bm25", path),
         lambda path: write_pipeline(path, document.read("bm25"), {"bm25.b": "0.5"}, ["tuned"], {}),
