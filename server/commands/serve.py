@@ -99,7 +99,15 @@ def command(
     if shared:
         if transport == "http" or len(workspaces) > 1:
             raise click.UsageError("--shared is for stdio, and for one workspace")
-        return _serve_shared(common, workspaces, profile, warm_up, cache_seconds, watch)
+        # imports little: this process only passes lines on
+        from speckit_memory.server.transport.front import serve_front
+        from speckit_memory.server.transport.shared_socket import SharedOptions, SharedSocket
+
+        try:
+            root = next(iter(_roots(common, workspaces).values()), None)
+            return serve_front(SharedSocket.of(SharedOptions(common, root, profile, warm_up, cache_seconds, watch)))
+        except SpeckitError as error:
+            return show(error, as_json=False)
     from speckit_memory.server.calls.worker_processes import usual_workers
     from speckit_memory.server.replies.worker_calls import share_one_arena
     from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry, check_workspaces
@@ -139,23 +147,3 @@ def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
     from speckit_memory.server.workspace.served_roots import served_roots
 
     return served_roots(workspaces, os.environ, own_store=common.db is not None)
-
-
-def _serve_shared(
-    common: Common,
-    workspaces: tuple[str, ...],
-    profile: ToolProfile | None,
-    warm_up: bool,
-    cache_seconds: int,
-    watch: bool,
-) -> int:
-    # imports little: this process only passes lines on
-    from speckit_memory.server.transport.front import serve_front
-    from speckit_memory.server.transport.shared_socket import SharedOptions, SharedSocket
-
-    try:
-        root = next(iter(_roots(common, workspaces).values()), None)
-        place = SharedSocket.of(SharedOptions(common, root, profile, warm_up, cache_seconds, watch))
-        return serve_front(place)
-    except SpeckitError as error:
-        return show(error, as_json=False)

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from speckit_memory.errors.echo import abridge
-from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong, is_id
 from speckit_memory.server.logging.line_writer import LineWriter
 
 
@@ -83,7 +83,7 @@ def _mended(line: bytes) -> JSONRPCMessage:
         message = jsonrpc_message_adapter.validate_json(whole, by_name=False)
     except ValidationError:
         found = document.get("id")
-        request_id = found if _is_id(found) else None
+        request_id = found if is_id(found) else None
         raise RefusedError(INVALID_REQUEST, "this is not a JSON-RPC 2.0 message", request_id) from None
     return _checked(message, document)
 
@@ -95,15 +95,9 @@ def _checked(message: JSONRPCMessage, document: dict[str, Any]) -> JSONRPCMessag
     """
     if isinstance(message, JSONRPCNotification) and "id" in document:
         raise RefusedError(INVALID_REQUEST, "the id of a request is a text or a whole number")
-    if isinstance(message, JSONRPCRequest) and not _is_id(message.id):
+    if isinstance(message, JSONRPCRequest) and not is_id(message.id):
         raise RefusedError(INVALID_REQUEST, f"the id of a request has at most {LONGEST_ID} characters")
     return message
-
-
-def _is_id(found: object) -> bool:
-    if isinstance(found, str):
-        return len(found) <= LONGEST_ID
-    return isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**LONGEST_ID
 
 
 MOST_AT_ONCE = 256

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.failures import CLOSED_PIPE, internal, show
-from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.lines import LONGEST_LINE, Lines, TooLong, is_id
 from speckit_memory.server.transport.shared_socket import SharedSocket
 
 CHUNK = 1 << 16
@@ -145,9 +145,9 @@ class Front:
             self._session_lines[method, uri] = line
         elif method == "resources/unsubscribe":
             self._session_lines.pop(("resources/subscribe", str(uri)), None)
-        elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
+        elif method == "notifications/cancelled" and is_id(params.get("requestId")):
             self._pending.pop(params["requestId"], None)  # it gets no answer
-        if isinstance(method, str) and request_id is not None and _is_id(request_id):
+        if isinstance(method, str) and request_id is not None and is_id(request_id):
             tool = str(params.get("name")) if method == "tools/call" else None
             self._pending[request_id] = PendingRequest(line, tool)
 
@@ -203,7 +203,7 @@ class Front:
             self._settle(message)
 
     def _settle(self, message: dict[str, Any]) -> None:
-        if "method" not in message and _is_id(message.get("id")):
+        if "method" not in message and is_id(message.get("id")):
             self._pending.pop(message["id"], None)
 
     def _welcome(self, message: dict[str, Any]) -> None:
@@ -300,13 +300,6 @@ def _change_of(request: dict[str, Any]) -> bytes:
     if request["method"] == "resources/subscribe":
         change |= {"method": "notifications/resources/updated", "params": {"uri": request["params"]["uri"]}}
     return json.dumps(change).encode()
-
-
-def _is_id(found: object) -> bool:
-    """Whether the server would repeat this id in its answer."""
-    if isinstance(found, str):
-        return len(found) <= LONGEST_ID
-    return isinstance(found, int) and not isinstance(found, bool)
 
 
 def serve_front(place: SharedSocket) -> NoReturn:
