@@ -136,7 +136,8 @@ def catalogue() -> Iterator[str]:
     operations = declared()
     entries: dict[str, list[str]] = {}
     for name, (group, module) in HAND_WRITTEN.items():
-        own = import_module(f"speckit_memory.server.commands.{module}").command
+        file, _, attribute = module.partition(":")
+        own = getattr(import_module(f"speckit_memory.server.commands.{file}"), attribute or "command")
         entries[name] = [f"commands.{module}", group, sentence(own.help)]
     for module, found in operations.items():
         for one in found:

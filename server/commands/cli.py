@@ -26,8 +26,8 @@ HAND_WRITTEN: dict[str, tuple[Group, str]] = {
     "doctor": ("set-up", "doctor"),
     "demo": ("set-up", "demo"),
     "shadow report": ("tuning", "shadow_report"),
-    "pipeline tune": ("tuning", "pipeline_tune"),
-    "pipeline calibrate": ("tuning", "pipeline_calibrate"),
+    "pipeline tune": ("tuning", "pipeline_fitting:tune_command"),
+    "pipeline calibrate": ("tuning", "pipeline_fitting:calibrate_command"),
     "eval run": ("tuning", "evaluation.eval_run"),
     "eval compare": ("tuning", "evaluation.eval_compare"),
     "eval gate": ("tuning", "evaluation.eval_gate"),
@@ -40,9 +40,10 @@ HAND_WRITTEN: dict[str, tuple[Group, str]] = {
     "eval ablate": ("tuning", "evaluation.eval_ablate"),
     "eval tokens": ("tuning", "evaluation.eval_tokens"),
     "eval make-queries": ("tuning", "evaluation.eval_make_queries"),
-    "pipeline plan": ("tuning", "pipeline_plan"),
+    "pipeline plan": ("tuning", "search:plan_command"),
 }
-"""The group and the module in `server.commands` of the commands that are no operations."""
+"""The group and the module in `server.commands` of the commands that are no operations, with the name in the module
+unless it is `command`."""
 GROUPS = {
     "links": "Causal links between memories: add, remove, history, undo, review.",
     "learned": "Learned trigger phrases and judgements: list, forget, show, undo.",
@@ -94,7 +95,8 @@ class LazyGroup(click.Group):
             return LazyGroup(cmd_name, name=cmd_name, help=GROUPS[cmd_name])
         module = entry[0]
         if module.startswith("commands."):
-            command: click.Command = import_module(f"speckit_memory.server.{module}").command
+            module, _, name = module.partition(":")
+            command: click.Command = getattr(import_module(f"speckit_memory.server.{module}"), name or "command")
             return command
         from speckit_memory.server.operations.command_line import load_command
 

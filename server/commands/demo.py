@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import ExitStack
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -21,16 +25,93 @@ from speckit_memory.evaluation import bundled
 from speckit_memory.server.commands.search import show_row
 from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
-from speckit_memory.server.console.invocation import program_name
+from speckit_memory.server.console.completion import PROGRAM
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.demo.demo_shadow import VARIANT, LiveShadow, live_shadow
 from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.engine.answers.results import SearchResult
     from speckit_memory.memory.intake.source import Source
+    from speckit_memory.server.console.arguments.options import Common
+    from speckit_memory.server.console.progress import ProgressReporter
+    from speckit_memory.server.shadows.report import ShadowReport
+
+
+VARIANT = "vector"
+"""The shadow pipeline; it answers the usual first question: would vectors alone be enough?"""
+QUERIES = 60
+"""Size of the sample of queries, always the same one. It suffices to decide a difference of this size."""
+WAIT_SECONDS = 300.0
+CONFIGURATION = "evaluation: {keep_texts: 7}\n"
+"""The configuration of the demo's workspace: query texts are kept, so that the report can show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveShadow:
+    """The outcome of the experiment, and the number of queries."""
+
+    report: ShadowReport
+    asked: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry `shadow` of `demo --json`."""
+        sentence = self.report.sentence()
+        return {"variant": VARIANT, "queries": self.asked, "sentence": sentence, **self.report.as_report().data}
+
+
+def live_shadow(common: Common, store: Path, root: Path, bar: ProgressReporter) -> LiveShadow:
+    """Runs the queries on a store of the demo's documents, and judges both answers by the curated labels.
+
+    Args:
+        common: The options that all commands share.
+        store: File of the demo's store.
+        root: Folder of the demo's workspace; its configuration is written here.
+        bar: Receives the progress.
+    """
+    from speckit_memory.engine import Memory
+    from speckit_memory.evaluation.datasets.dataset import read
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+    from speckit_memory.memory.store.evaluation.records import QueryJudgement
+    from speckit_memory.server.shadows import report
+
+    began = time.time()
+    dataset = read(bundled.FOLDER)
+    judged_queries = dataset.judged()
+    # every n-th judged query: the same sample in every run
+    asked = judged_queries[:: max(1, len(judged_queries) // QUERIES)][:QUERIES]
+    control = str(common.pipeline or settings(root=root).pipeline)
+    pipeline = {"extends": control, "pipeline": Path(control).stem, "shadows": [VARIANT]}
+    judged: list[QueryJudgement] = []
+    (root / ".speckit").mkdir(exist_ok=True)
+    (root / ".speckit" / "config.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    with Memory.open(store, pipeline, root=root, overrides=common.overrides) as memory:
+        records, _ = memory.list(limit=len(dataset.keys))
+        ids = {record.key: record.id for record in records}
+        for number, query in enumerate(asked, start=1):
+            result = memory.search(query.text, folder=query.folder, deadline_ms=None)
+            memory.feedback.delivered(result)
+            grades = _grades(dataset.judgements[query.id], ids)
+            judged += [
+                QueryJudgement(result.query_id, memory_id, grade, "judged", "demo", time.time())
+                for memory_id, grade in grades.items()
+            ]
+            bar.update(number, 2 * len(asked), "running curated queries")
+        # shadows run in the background: wait for them, or the report would be incomplete
+        memory.shadows.finish(
+            WAIT_SECONDS,
+            lambda done, total: bar.update(total + done, 2 * total, "running the shadow pipeline"),
+        )
+    with closing(EvaluationDatabase.open(evaluation_file(store))) as database:
+        database.judge(judged)
+    shown = report.read(store, since=began, experiment="", now=time.time(), nothing=str)
+    return LiveShadow(shown, len(asked))
+
+
+def _grades(judgements: Mapping[str, float], ids: Mapping[str, int]) -> dict[int, int]:
+    """The grade of every document by memory id; 0 without a label, as in the metrics."""
+    return {memory: int(judgements.get(key, 0)) for key, memory in ids.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +252,13 @@ def _show_shadow(shadow: LiveShadow, page: Path | None) -> None:
     click.echo("\n" + wrap_text(f"One live shadow: {beside}."))
     click.echo(wrap_text(shadow.report.sentence(), "  ", bold=True))
     where = (
-        f"`{program_name()} demo --html FILE` writes the full report as a page"
+        f"`{_program_name()} demo --html FILE` writes the full report as a page"
         if page is None
         else f"as a page: {page}"
     )
     click.echo(wrap_text(f"{where}.", "  "))
     own = f"On your own queries: write `shadows: [{VARIANT}]` into .speckit/pipeline.yaml, work as usual, then ask"
-    click.echo(wrap_text(f"{own} `{program_name()} shadow report`.", "  "))
+    click.echo(wrap_text(f"{own} `{_program_name()} shadow report`.", "  "))
 
 
 def _end(right: int, asked: int, seconds: float) -> None:
@@ -186,7 +267,7 @@ def _end(right: int, asked: int, seconds: float) -> None:
 
 def _advise(kept: Path | None) -> None:
     """Suggests next steps; every line can be run as printed in the reader's folder."""
-    program = program_name()
+    program = _program_name()
     # the suggested file must not exist yet
     names = chain(["demo.db"], map("demo-{}.db".format, count(2)))
     free = next(name for name in names if not Path(name).exists())
@@ -211,3 +292,11 @@ def _own_documents() -> str:
     if not here.resolve().is_relative_to(root):
         return str(root)
     return "docs" if (here / "docs").is_dir() else "."
+
+
+def _program_name() -> str:
+    """The program's name if the shell finds this installation by it, else the path it was called by."""
+    found, path = shutil.which(PROGRAM), Path(sys.argv[0])
+    if not path.is_file() or (found and Path(found).samefile(path)):
+        return PROGRAM
+    return shlex.quote(str(path))

@@ -1,9 +1,10 @@
-"""`search`: runs one query through the pipeline."""
+"""`search` and `pipeline plan`: run one query through the pipeline, or show what it would do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
-    from speckit_memory.engine import Memory
     from speckit_memory.engine.answers.results import Explanation, ResultRow, SearchResult
 
 SHOWN, IN_DOCUMENTS = 5, 10
@@ -78,27 +78,15 @@ def command(
     """Search the memories.
 
     "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
-    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        query: The query.
-        limit: Maximum number of results, 1 to 100; None for the default.
-        folder: Folder that limits the command, with all below it; "" for the whole store.
-        mode: How thoroughly to search.
-        only_fitting: Whether only results that fit the query are shown.
-        session: Name of the session; "" for none.
-        deadline_ms: Milliseconds after which costly steps are skipped, 0 for never; None for the setting.
-        verbose: Whether whole passages, states and reasons are shown.
-        explain: Whether the contributions to each score are shown too.
-        why_not: Memory whose absence is explained; None for none.
-        shadows: Other pipelines whose answers are shown too.
+    after --. Shows rank, score, title and key of every result, and the beginning of its best passage.
     """
     from speckit_memory.engine.answers.search_options import SearchOptions
 
     with ExitStack() as opened:
         memory = opened.enter_context(existing_store(common))
         if shadows:
+            from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
+
             memory = opened.enter_context(memory.with_shadows(*shadows))
         opened.enter_context(SERVING.serving())  # work that follows an answer waits until it is printed
         limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
@@ -116,7 +104,13 @@ def command(
             reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)
         )
         result = result.warned(after=filter(None, [memory.feedback.delivered(result)]))
-        task, told = last_task(memory, folder, session) if result.pipeline.name == "resume" else ({}, "")
+        task: dict[str, Any] = {}
+        told = ""
+        if result.pipeline.name == "resume":
+            from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text
+
+            last = memory.learning.last_task(folder, session)
+            task, told = resumed_task(last), resumed_text(last)
         if common.as_json:
             document = result.as_json() | task
             if explain:
@@ -124,7 +118,7 @@ def command(
             if why_not:
                 document |= {"why_not": absent, "why_not_change": change.as_json() if change else None}
             if shadows:
-                document["shadows"] = shadows_json(result)
+                document["shadows"] = side_by_side.shadows_json(result)
             print_json(document)
             return
         show(result, explained, verbose=verbose)
@@ -135,38 +129,15 @@ def command(
         if not is_working_folder(memory.session.settings.root):
             click.echo(wrap_text(f"workspace {memory.session.settings.root}", dim=True))
         if shadows:
-            show_shadows(result)
+            if not result.beside:
+                click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
+            side_by_side.show_beside(result)
         if absent:
             click.echo("\n" + wrap_text(f"Why not {why_not}? {absent}"))
             if change:
                 click.echo(wrap_text(change.sentence))
             if change and change.change and change.change.file:
                 click.echo("\n" + block(change.change.file, "    "))
-
-
-def last_task(memory: Memory, folder: str, session: str) -> tuple[dict[str, Any], str]:
-    """The last task of a resumed session: the entry `task` of the JSON document, and lines for a reader; empty
-    without one."""
-    from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text  # other searches do not need it
-
-    task = memory.learning.last_task(folder, session)
-    return resumed_task(task), resumed_text(task)
-
-
-def shadows_json(result: SearchResult) -> list[dict[str, Any]]:
-    """The entry `shadows` of the JSON document."""
-    from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
-
-    return side_by_side.shadows_json(result)
-
-
-def show_shadows(result: SearchResult) -> None:
-    """Shows the answers of other pipelines next to the results."""
-    from speckit_memory.server.views import side_by_side
-
-    if not result.beside:
-        click.echo("\n" + wrap_text("The handover pipeline answered; no shadow ran."))
-    side_by_side.show_beside(result)
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
@@ -288,3 +259,39 @@ def show_work(result: SearchResult) -> None:
         text = "Similar passages were found by an approximate index; SPECKIT_VECTOR_INDEX=exact compares all."
         click.echo(wrap_text(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))
+
+
+@click.command("plan")
+@query_argument
+@click.option("--limit", type=int, default=10, show_default=True, help="Maximum number of results.")
+@click.option("--folder", default="", help="Only this folder and its sub-folders.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
+@shared_options("db", "pipeline", "set", "json")
+def plan_command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
+    """Show what a QUERY would do and how much it would read, without searching."""
+    with existing_store(common) as memory:
+        plan = memory.explain.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
+    if common.as_json:
+        print_json(plan.as_json())
+        return
+    intent = f"intent {plan.intent} ({plan.intent_confidence:.2f})"
+    click.echo(wrap_text(f"{intent} · {plan.complexity} query · budget {plan.budget_ms:g} ms"))
+    for reason in plan.reasons:
+        click.echo(wrap_text(reason, "  "))
+    for warning in plan.warnings:
+        click.echo(wrap_text(f"warning: {warning}", fg="yellow"))
+    for variant in plan.variants[1:]:
+        click.echo(wrap_text(f"also searched: {variant}", "  "))
+    click.echo("\nchannels")
+    rows = [(c.id, c.use, f"up to {c.limit} hits" if c.asked else "not asked") for c in plan.channels]
+    click.echo(table(rows, indent="  "))
+    for stage, steps in plan.steps.items():
+        click.echo(wrap_text(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", ""))
+    for one in plan.beside:
+        share = f", {one.sample:.0%} of queries" if one.sample < 1 else ""
+        click.echo(wrap_text(f"shadow: {one.name} ({one.mode}{share})"))
+    click.echo("\nterms")
+    click.echo(table([(term, f"in {plural(count, 'memory')}") for term, count in plan.terms], indent="  "))
+    click.echo("\nwork")
+    counts = asdict(plan.work).items()
+    click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in counts], right=(1,), indent="  "))

@@ -94,34 +94,23 @@ def command(
 
     Exits with 2 when the store, .speckit/config.yaml, --pipeline or --set cannot be used. If files or the environment
     name an unusable pipeline, the shipped one answers with a warning until it is corrected. The server starts without a
-    store too: memory_index_scan and memory_save create one once the workspace is clear.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        transport: How clients connect.
-        host: Address to listen on, over HTTP.
-        port: Port, over HTTP.
-        token_file: File with the bearer token that HTTP clients must send.
-        allowed: Further Host names to accept, over HTTP.
-        workspaces: Workspaces to serve; none for that of the environment or the working folder.
-        warm_up: Whether the store is loaded soon after the first request.
-        profile: Tools to offer; None for the setting.
-        cache_seconds: Seconds for which an answer is reused while nothing changes; 0 for never.
-        watch: Whether changed files are indexed in the background.
-        workers: Processes that answer reading calls, over HTTP; 1 for that of the server, None for one per core.
-        shared: Whether one process answers for all clients of the store, over stdio.
-
-    Returns:
-        The exit status.
+    store too: memory_index_scan and memory_save create one once the workspace is clear.
     """
     if shared:
         if transport == "http" or len(workspaces) > 1:
             raise click.UsageError("--shared is for stdio, and for one workspace")
-        return _serve_shared(common, workspaces, profile, warm_up, cache_seconds, watch)
+        # imports little: this process only passes lines on
+        from speckit_memory.server.transport.front import serve_front
+        from speckit_memory.server.transport.shared_socket import SharedOptions, SharedSocket
+
+        try:
+            root = next(iter(_roots(common, workspaces).values()), None)
+            return serve_front(SharedSocket.of(SharedOptions(common, root, profile, warm_up, cache_seconds, watch)))
+        except SpeckitError as error:
+            return show(error, as_json=False)
     from speckit_memory.server.calls.worker_processes import usual_workers
     from speckit_memory.server.replies.worker_calls import share_one_arena
-    from speckit_memory.server.transport.startup import check_workspaces
-    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
+    from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry, check_workspaces
     from speckit_memory.server.views.file_changes import require_watching
 
     try:
@@ -158,23 +147,3 @@ def _roots(common: Common, workspaces: tuple[str, ...]) -> dict[str, Path]:
     from speckit_memory.server.workspace.served_roots import served_roots
 
     return served_roots(workspaces, os.environ, own_store=common.db is not None)
-
-
-def _serve_shared(
-    common: Common,
-    workspaces: tuple[str, ...],
-    profile: ToolProfile | None,
-    warm_up: bool,
-    cache_seconds: int,
-    watch: bool,
-) -> int:
-    # imports little: this process only passes lines on
-    from speckit_memory.server.transport.front import serve_front
-    from speckit_memory.server.transport.shared_socket import SharedOptions, SharedSocket
-
-    try:
-        root = next(iter(_roots(common, workspaces).values()), None)
-        place = SharedSocket.of(SharedOptions.of(common, root, profile, warm_up, cache_seconds, watch))
-        return serve_front(place)
-    except SpeckitError as error:
-        return show(error, as_json=False)

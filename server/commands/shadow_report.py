@@ -17,7 +17,7 @@ from speckit_memory.server.console.arguments.options import Common, NamedPath, s
 from speckit_memory.server.console.missing_store import no_store
 from speckit_memory.server.console.output import wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.shadows.time_spec import since as moment_of
+from speckit_memory.server.shadows.wording import since as moment_of
 
 if TYPE_CHECKING:
     from speckit_memory.server.shadows.report import ShadowReport
@@ -38,13 +38,7 @@ def command(common: Common, page: Path | None, since: str | None, experiment: st
     """Show the results of shadow pipelines: verdict, agreement, cost, next steps.
 
     Queries that wait for a replay are replayed first; the next run continues an interrupted replay. Reports may be read
-    at any time: their verdicts are anytime-valid. Percentiles of times have no interval.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        page: File for the report as one page; None to print it only.
-        since: Age or time from which on queries count; None for all.
-        experiment: Id of the only comparison to report; "" for all.
+    at any time: their verdicts are anytime-valid. Percentiles of times have no interval.
     """
     now = time.time()
     first = None if since is None else moment_of(since, now)
@@ -90,8 +84,8 @@ def replay(common: Common, config: Settings) -> None:
 
 def write_page(file: Path, report: ShadowReport) -> None:
     """Writes the page completely or not at all. Raises SpeckitError (E014)."""
-    from speckit_memory.server.console.wording import moment
     from speckit_memory.server.reports.html import page
+    from speckit_memory.server.shadows.wording import moment
 
     since = f", of queries since {moment(report.since)}" if report.since is not None else ""
     made = f"Shadow report of speckit-memory, made {moment(report.made)}{since}."

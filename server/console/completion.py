@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.invocation import PROGRAM
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+PROGRAM = "speckit-memory"
+
 
 VARIABLE = "_SPECKIT_MEMORY_COMPLETE"
 """Set to `bash_complete` by the shell function, to `bash_source` by the user; likewise for zsh and fish."""

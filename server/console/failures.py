@@ -21,7 +21,7 @@ from speckit_memory.errors.echo import abridge
 from speckit_memory.server.console import standard_streams, terminal
 from speckit_memory.server.console.fitting_actions import for_console
 from speckit_memory.server.console.output import MAX_WIDTH, print_json, printable, wrap_text
-from speckit_memory.server.console.wrapping import cells
+from speckit_memory.server.console.terminal import cells
 
 LEAST_ROOM = 60
 """Minimum width of the terminal in columns; a shorter part of the line would not help."""

@@ -39,7 +39,7 @@ def wrap_text(text: str, indent: str = "", first: str | None = None, stream: Tex
         stream: The stream whose terminal decides the width; standard output by default.
         style: Arguments for `click.style`.
     """
-    from speckit_memory.server.console.wrapping import fold
+    from speckit_memory.server.console.terminal import fold
 
     first = indent if first is None else first
     text = " ".join(printable(text).split())
@@ -57,7 +57,7 @@ def wrap_text(text: str, indent: str = "", first: str | None = None, stream: Tex
 
 def block(text: str, indent: str) -> str:
     """Indents a text line by line, as for code and tables; only lines wider than the terminal are wrapped."""
-    from speckit_memory.server.console.wrapping import cells
+    from speckit_memory.server.console.terminal import cells
 
     room = terminal.columns()
     shown = []
@@ -70,7 +70,7 @@ def block(text: str, indent: str) -> str:
 
 def beginning(text: str, indent: str) -> str:
     """The beginning of a text without Markdown headings, on one line, cut to the width of the terminal."""
-    from speckit_memory.server.console.wrapping import fold
+    from speckit_memory.server.console.terminal import fold
 
     lines = [line for line in printable(text).split("\n") if not line.startswith("#")]
     words = " ".join(" ".join(lines).split() or printable(text).split())

@@ -78,7 +78,7 @@ class ProgressReporter:
 
 def line(label: str, task: Task, room: int) -> str:
     """One line of at most `room` cells: label, bar, count, rate and time left, as many of them as fit."""
-    from speckit_memory.server.console.wrapping import cells, cut_to_cells
+    from speckit_memory.server.console.terminal import cells, cut_to_cells
 
     count, rate, left = _count(task), _rate(task), _time_left(task)
     share = f"{task.percentage:.0f} %" if task.total else count

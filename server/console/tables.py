@@ -7,7 +7,7 @@ from io import StringIO
 
 import click
 
-from speckit_memory.server.console.wrapping import cells, fold
+from speckit_memory.server.console.terminal import cells, fold
 
 GAP = 2
 LEAST_CELLS = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from speckit_memory.config.flags.flag import (
@@ -54,7 +54,7 @@ class AuditedFlag:
 
     def as_json(self) -> dict[str, str | int | None]:
         """The flag as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,13 @@ _LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
 """An id directly before the last brace belongs to the message itself, not to a nested object."""
 
 
+def is_id(found: object) -> bool:
+    """Whether this can be the id of a request, which its answer repeats."""
+    if isinstance(found, str):
+        return len(found) <= LONGEST_ID
+    return isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**LONGEST_ID
+
+
 @dataclass(frozen=True, slots=True)
 class TooLong:
     """A line over the limit, with the request id if that is at its beginning or end."""

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from speckit_memory.errors.echo import abridge
-from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong, is_id
 from speckit_memory.server.logging.line_writer import LineWriter
 
 
@@ -83,7 +83,7 @@ def _mended(line: bytes) -> JSONRPCMessage:
         message = jsonrpc_message_adapter.validate_json(whole, by_name=False)
     except ValidationError:
         found = document.get("id")
-        request_id = found if _is_id(found) else None
+        request_id = found if is_id(found) else None
         raise RefusedError(INVALID_REQUEST, "this is not a JSON-RPC 2.0 message", request_id) from None
     return _checked(message, document)
 
@@ -95,15 +95,9 @@ def _checked(message: JSONRPCMessage, document: dict[str, Any]) -> JSONRPCMessag
     """
     if isinstance(message, JSONRPCNotification) and "id" in document:
         raise RefusedError(INVALID_REQUEST, "the id of a request is a text or a whole number")
-    if isinstance(message, JSONRPCRequest) and not _is_id(message.id):
+    if isinstance(message, JSONRPCRequest) and not is_id(message.id):
         raise RefusedError(INVALID_REQUEST, f"the id of a request has at most {LONGEST_ID} characters")
     return message
-
-
-def _is_id(found: object) -> bool:
-    if isinstance(found, str):
-        return len(found) <= LONGEST_ID
-    return isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**LONGEST_ID
 
 
 MOST_AT_ONCE = 256
@@ -131,6 +125,11 @@ class JsonRpcWire:
         self._changed = Condition()
         self._hung_up = select.poll()
         self._hung_up.register(source, 0)  # no events: reports only hang-ups
+        self._reader: Thread | None = None
+
+    def put(self, document: object) -> None:
+        """Queues a line that is no message of the protocol."""
+        self._out.put(json.dumps(document).encode() + b"\n")
 
     async def serve(self, run: Callable[[Any, Any], Awaitable[None]]) -> None:
         """Runs a server over the transport until the client closes its end."""
@@ -152,7 +151,8 @@ class JsonRpcWire:
     def close(self) -> None:
         """Ends both threads after `serve`; the caller has shut the connection down. Not in the event loop."""
         self._out.close()
-        self._reader.join()
+        if self._reader is not None:
+            self._reader.join()
 
     def drain(self) -> None:
         """Waits up to `LAST_SECONDS` for the client to read the answers."""

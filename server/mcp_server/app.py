@@ -31,8 +31,7 @@ from speckit_memory.server.calls.worker_processes import WorkerProcesses
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.jsonrpc.wire import JsonRpcWire
-from speckit_memory.server.listening.change_notifier import ChangeNotifier
-from speckit_memory.server.listening.clients import Clients
+from speckit_memory.server.listening.clients import ChangeNotifier, Clients
 from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.offering import RequestHandlers
 from speckit_memory.server.mcp_server.profiles import left_out, offered_tools, offers

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -12,90 +14,15 @@ from speckit_memory.config.files.regular_file import read_as_written, read_text
 from speckit_memory.config.files.written_file import written
 from speckit_memory.config.workspace.settings import CONFIG_FILE, FOLDER, PIPELINE_FILE
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.parsing.generated import BEGINS, ENDS
 from speckit_memory.memory.store.file.guarding.store_file import IGNORED, IGNORED_BEFORE
-from speckit_memory.server.setup import agents_section as section
 from speckit_memory.server.setup.client_file import ByHandError, FileEdit, change, configuration, with_ends_of
 from speckit_memory.server.setup.clients import NAME, AgentClient, Entry
 
-CONFIG = """\
-# Settings for everyone who works in this workspace. Commit this file. docs/workspace.md explains it,
-# `speckit-memory doctor` checks it. The same folder may contain pipeline.yaml, the steps of a search, and flags.yaml.
-
-# Which files `speckit-memory index` takes below the folders it is given. Patterns are those of .gitignore files,
-# relative to this workspace. Files ignored by .gitignore are excluded by default.
-# sources:
-#   include:            # hidden folders to enter; with other patterns, only matching files are taken
-#     - .notes/
-#   exclude:            # excluded files; "!" includes files that a .gitignore excludes
-#     - drafts/
-#     - "!private/decisions/"
-#   formats: [rst, html]  # taken in addition to Markdown and plain text
-
-# Milliseconds after which a search skips optional steps; 0 for never.
-# deadline_ms: 2000
-
-# Where components of installed extensions run: "isolated" in a separate process with the memory limit below,
-# "trusted" in the server's process, "none" not at all. docs/extending.md explains the choice.
-# extensions: isolated
-# extensions_memory_mb: 2048
-
-# How documents are saved; docs/saving.md explains each setting.
-# saving:
-#   secrets: credentials      # "all" removes e-mail addresses, too; "keep" removes nothing
-#   quality: mend             # "require" or "report"
-#   prediction_error: act     # "report"
-#   passages: all             # "thinned"
-
-# Which tools agents are offered: "core" (the six of daily work) or "full" (all).
-# profile: core
-
-# Whether background work links documents that mention the same names: "link" or "off". docs/lifecycle.md has the rules.
-# entities: link
-
-# Which queries are recorded to compare pipelines later: "all" that were served, only those replayed for "shadows", or
-# "off". The text of queries is kept for some days; the rest is ids and figures.
-# evaluation:
-#   record: all
-#   keep_texts: 7       # days, or never
-#   keep_days: 90
-#   max_mb: 50
-#   observe: 0.05       # share of the queries whose partial scores are recorded
-#   sample: 1.0         # share of the queries recorded when only one pipeline answered
-
-# Number of passages from which vector search uses an approximate index, if the extra "ann" is installed; "exact" never
-# uses the index, "off" does not build one. docs/large-stores.md has its cost.
-# vector_index: 200000
-
-# How many checkpoints of the store are kept, and for how many days; a new one replaces the oldest.
-# checkpoints:
-#   keep: 10
-#   days: null
-
-# How many days a memory, with all that was learned about it, is kept while its file is missing.
-# absent_days: 90
-"""
-
+AGENTS_FILE = "AGENTS.md"
+_SECTION = re.compile(re.escape(BEGINS) + ".*?" + re.escape(ENDS), re.DOTALL)
 SCHEMA_FILE = "pipeline.schema.json"
 """The schema next to the pipeline file, for editors; generated from the installed components, to be committed."""
-PIPELINE = f"""\
-# yaml-language-server: $schema={SCHEMA_FILE}
-# The search pipeline of this workspace, initially the shipped one. docs/pipeline.md explains the format,
-# `speckit-memory pipeline show` prints every step, `pipeline check` reports problems, and `eval run --own
-# --pipeline default --pipeline .speckit/pipeline.yaml` measures a change on your own documents. A running server
-# notices your changes.
-pipeline: workspace
-extends: default
-
-# Differences from it, by part; each part may have `add`, `change` and `remove`:
-# candidates:
-#   channels:
-#     change: [{{id: vector, limit: 100}}]
-
-# Shadow pipelines, which answer each query after the reply; `speckit-memory shadow report` compares them:
-# shadows: [catalogue]
-"""
-
-
 Outcome = Literal["created", "added", "there already", "by hand", "to do"]
 
 
@@ -125,7 +52,7 @@ class ClientOutcome:
 
 def starter_files(root: Path, made: FileChanges) -> None:
     """Writes missing files for users to edit, and the schema for their editors. Raises E020."""
-    for file, content in ((CONFIG_FILE, CONFIG), (PIPELINE_FILE, PIPELINE)):
+    for file, content in ((CONFIG_FILE, _text("config.yaml")), (PIPELINE_FILE, _text("pipeline.yaml"))):
         if _new(root / file, content):
             made.created.append(file.as_posix())
     ignored = root / FOLDER / ".gitignore"
@@ -147,19 +74,19 @@ def starter_files(root: Path, made: FileChanges) -> None:
 
 def agents_section(root: Path, made: FileChanges) -> None:
     """Adds the section for agents to AGENTS.md. Raises E020."""
-    file = root / section.FILE
+    file = root / AGENTS_FILE
     try:
         before = None if file.is_symlink() else read_as_written(file)
     except FileNotFoundError:
-        _write(file, section.with_section(""))
-        made.created.append(section.FILE)
+        _write(file, _with_section(""))
+        made.created.append(AGENTS_FILE)
         return
     except (OSError, UnicodeDecodeError):
         before = None
     if before is None:
-        made.left[section.FILE] = "it is a link or not text; `init` does not change it"
+        made.left[AGENTS_FILE] = "it is a link or not text; `init` does not change it"
         return
-    _changed(FileEdit(file, before, with_ends_of(before, section.with_section(before))), root, made)
+    _changed(FileEdit(file, before, with_ends_of(before, _with_section(before))), root, made)
 
 
 def configure(client: AgentClient, entry: Entry, root: Path, made: FileChanges | None) -> ClientOutcome:
@@ -257,3 +184,16 @@ def _unwritable(file: Path, error: OSError) -> SpeckitError:
 
 def _display(file: Path, root: Path) -> str:
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
+
+
+def _text(name: str) -> str:
+    return files("speckit_memory.server.setup").joinpath(name).read_text(encoding="utf-8")
+
+
+def _with_section(before: str) -> str:
+    """Inserts the section into the file's text, in place of an older one or at the end."""
+    section = f"{BEGINS}\n{_text('agents_section.md')}{ENDS}"
+    if _SECTION.search(before):
+        # a function, since backslashes in a replacement string would be interpreted
+        return _SECTION.sub(lambda _: section, before, count=1)
+    return f"{before.rstrip()}\n\n{section}\n" if before.strip() else f"{section}\n"

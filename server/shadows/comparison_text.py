@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_quality import course
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment
 from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
-from speckit_memory.server.console.wording import figure, in_common, milliseconds, percent, period, plural
-from speckit_memory.server.shadows.headline import known_queries
 from speckit_memory.server.shadows.plots import over_time, overhead_distribution
+from speckit_memory.server.shadows.wording import figure, in_common, milliseconds, percent, period
 
 BASES = {"served": "replayed on the store as served", "present": "replayed on the present store"}
 """The state of the store on which replayed queries were answered."""
@@ -197,3 +199,95 @@ def query_label(pair: RecordedPair, most: int = LONGEST_IN_LINE) -> str:
     """The text of a query if it was kept, else its id."""
     text = str((pair.query.question or {}).get("text", ""))
     return f"“{in_line(text, most)}”" if text else f"query {pair.query.id} (its text is not kept)"
+
+
+def headline(report: ExperimentReport, control: str, variant: str) -> str:
+    """The verdict, or the progress towards one; `report.sentence` has the figures."""
+    if not report.compared:
+        return f"{variant} failed on every query" if report.failed else f"{variant} has not been compared yet"
+    if report.mode == "dark_run":
+        return f"Only the time of {variant} is measured"
+    if report.verdict == "same":
+        return f"{variant} makes no difference"
+    if report.verdict != "undecided":
+        return f"{variant} is {report.verdict} than {control}"
+    alike = report.agreement is not None and not report.agreement.ordering_differences
+    rest = "all answered alike" if alike else plural(known_queries(report), "judgement")
+    asked = report.questions
+    if report.queries_needed is None:
+        return f"Not decided yet: {plural(asked, 'query')}, {rest}"
+    return f"Not decided yet: {asked:,} of about {plural(max(report.queries_needed, asked + 1), 'query')}, {rest}"
+
+
+def known_queries(report: ExperimentReport) -> int:
+    """The number of queries with evidence so far."""
+    if report.duels:
+        return report.duels.queries
+    return max((one.queries for one in report.quality), default=report.judged or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A suggestion: its purpose, and commands to copy or edits to make."""
+
+    purpose: str
+    commands: Sequence[str]
+
+
+KEPT = "write `evaluation: {keep_texts: 7}` in .speckit/config.yaml"
+
+
+def next_steps(report: ExperimentReport, *, lacks: Sequence[str] = ()) -> list[NextStep]:
+    """The possible steps for a variant, first those its verdict suggests. `lacks` says why the comparison does not meet
+    the criterion of its flag."""
+    # a pipeline compared with itself measures noise: there is nothing to promote
+    same = report.control.hash == report.variant.hash
+    steps = []
+    undecided = report.verdict == "undecided" and report.agreement is not None
+    if undecided and report.agreement and report.agreement.ordering_differences:
+        judge = f"speckit-memory eval judge --experiment {report.id}"
+        steps.append(
+            NextStep("Judge the queries that differ", [judge])
+            if report.texts
+            else NextStep("Keep the text of queries from now on, so that a judge can read them", [KEPT])
+        )
+    if not report.flag:
+        return steps + _by_file(report)
+    further, away = _by_flag(report)
+    if (undecided or lacks) and not same:  # a promotion would be refused
+        measure = f"speckit-memory eval compare --own --flag {shlex.quote(report.flag)}"
+        why = f"Its criterion is not met yet ({'; '.join(lacks)}). " if lacks else ""
+        measured = NextStep(f"{why}Measure it at once on queries made of the memories", [measure])
+        steps += [away, measured] if report.verdict in ("worse", "failed") else [measured, away]
+    elif same:
+        steps.append(away)
+    elif report.verdict in ("worse", "failed"):
+        steps += [away, further]
+    else:
+        steps += [further, away]
+    return steps
+
+
+def _by_flag(report: ExperimentReport) -> tuple[NextStep, NextStep]:
+    flag = shlex.quote(report.flag)
+    after, resting = ("shadow", "") if report.mode == "dark_run" else ("enabled", f" --evidence {report.id}")
+    # A dark run never compared results, so it goes to shadow; only a shadow has evidence to cite.
+    return (
+        NextStep(f"Promote it to {after}", [f"speckit-memory flags promote {flag}{resting}"]),
+        NextStep("Stop it", [f"speckit-memory flags demote {flag}"]),
+    )
+
+
+def _by_file(report: ExperimentReport) -> list[NextStep]:
+    """Steps for a variant declared in a file; none if its entry is unknown because it was removed before its first
+    answer was recorded."""
+    if not report.variant.name:
+        return []
+    key = "dark_runs" if report.mode == "dark_run" else "shadows"
+    where = f"the entry '{report.variant.name}' of `{key}:` at the top of .speckit/pipeline.yaml"
+    away = NextStep("Stop it", [f"remove {where}"])
+    if report.mode == "dark_run":
+        return [NextStep("Compare its results", [f"move {where} to `shadows:`"]), away] if report.compared else [away]
+    if report.verdict in ("better", "same") and report.control.hash != report.variant.hash:
+        return [NextStep("Serve it", [f"write what {where} uses as `extends:` there, and remove the entry"]), away]
+    return [away]

@@ -7,11 +7,12 @@ from math import ceil, floor
 
 import numpy as np
 
+from speckit_memory.errors.echo import plural
 from speckit_memory.evaluation.experiments.experiment_quality import METRIC, SequentialEstimate
 from speckit_memory.evaluation.statistics.report import Plot
 from speckit_memory.pipeline.ports import Column
-from speckit_memory.server.console.wording import milliseconds, percent, plural
 from speckit_memory.server.reports.svg import DOWN, UP, VARIANT, Axis, Chart
+from speckit_memory.server.shadows.wording import milliseconds, percent
 
 _ROWS = 12
 _MARGIN = 0.06

@@ -26,11 +26,19 @@ from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, check_pipeline
 from speckit_memory.pipeline.configuration.loading import load
 from speckit_memory.pipeline.configuration.variants import variants_of
-from speckit_memory.server.console.wording import moment
-from speckit_memory.server.shadows.comparison_text import READING, about, differing, facts, figures, plots, remarks
-from speckit_memory.server.shadows.headline import headline
-from speckit_memory.server.shadows.next_steps import NextStep, next_steps
-from speckit_memory.server.shadows.time_spec import iso
+from speckit_memory.server.shadows.comparison_text import (
+    READING,
+    NextStep,
+    about,
+    differing,
+    facts,
+    figures,
+    headline,
+    next_steps,
+    plots,
+    remarks,
+)
+from speckit_memory.server.shadows.wording import iso, moment
 
 
 @dataclass(frozen=True, slots=True)

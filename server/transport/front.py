@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.failures import CLOSED_PIPE, internal, show
-from speckit_memory.server.jsonrpc.lines import LONGEST_ID, LONGEST_LINE, Lines, TooLong
+from speckit_memory.server.jsonrpc.lines import LONGEST_LINE, Lines, TooLong, is_id
 from speckit_memory.server.transport.shared_socket import SharedSocket
 
 CHUNK = 1 << 16
@@ -30,7 +30,9 @@ LOOK_SECONDS = 2.0
 """How often to look whether the parent process has ended, as over stdio."""
 LOOK_AGAIN_MS = 100
 LAST_SECONDS = 3.0
-"""How long the last answers may take once the client has closed its end."""
+"""How long the last answers may take once the client has closed its end, and how long the process may take to close
+its own."""
+LAST_LOOK_SECONDS = 0.01
 START_SECONDS = 60.0
 """How long a client that has closed its end waits for the process to start: it may have asked something before."""
 SHORT_SECONDS = 5.0
@@ -110,16 +112,18 @@ class Front:
         return os.read(self._source, CHUNK)
 
     def _end(self) -> NoReturn:
-        """Waits a little for the last answers; `relay` ends this process when the connection does."""
-        self._is_ending = True
-        self._shut_down()
+        """Passes the end of the input on once every call has its answer, or no longer waits for it: until then a
+        process that ends is replaced as ever. `relay` ends this process when the connection does."""
         self._greeted.wait(START_SECONDS)
+        deadline = time.monotonic() + LAST_SECONDS
+        while self._pending and time.monotonic() < deadline:
+            time.sleep(LAST_LOOK_SECONDS)
+        with self._sending:
+            self._is_ending = True
+            with suppress(OSError):
+                self._connection.shutdown(socket.SHUT_WR)
         time.sleep(LAST_SECONDS)
         self._exit_with(0)
-
-    def _shut_down(self) -> None:
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
 
     def _forward(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
@@ -141,9 +145,9 @@ class Front:
             self._session_lines[method, uri] = line
         elif method == "resources/unsubscribe":
             self._session_lines.pop(("resources/subscribe", str(uri)), None)
-        elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
+        elif method == "notifications/cancelled" and is_id(params.get("requestId")):
             self._pending.pop(params["requestId"], None)  # it gets no answer
-        if isinstance(method, str) and request_id is not None and _is_id(request_id):
+        if isinstance(method, str) and request_id is not None and is_id(request_id):
             tool = str(params.get("name")) if method == "tools/call" else None
             self._pending[request_id] = PendingRequest(line, tool)
 
@@ -162,7 +166,7 @@ class Front:
                     and self._greeted.wait(START_SECONDS)  # what it sent before its end is read once the process runs
                     and not ready.poll(1000 * LAST_SECONDS)
                 ):
-                    self._end()
+                    self._exit_with(0)
 
     def relay(self) -> NoReturn:
         """Passes the lines of the process on to the client, and replaces the process when it ends."""
@@ -199,7 +203,7 @@ class Front:
             self._settle(message)
 
     def _settle(self, message: dict[str, Any]) -> None:
-        if "method" not in message and _is_id(message.get("id")):
+        if "method" not in message and is_id(message.get("id")):
             self._pending.pop(message["id"], None)
 
     def _welcome(self, message: dict[str, Any]) -> None:
@@ -233,8 +237,6 @@ class Front:
             self._connection.close()
             self._connect()
             self._send_again()
-            if self._is_ending:  # since before this connection
-                self._shut_down()
 
     def _send_again(self) -> None:
         self._replacements.clear()
@@ -298,13 +300,6 @@ def _change_of(request: dict[str, Any]) -> bytes:
     if request["method"] == "resources/subscribe":
         change |= {"method": "notifications/resources/updated", "params": {"uri": request["params"]["uri"]}}
     return json.dumps(change).encode()
-
-
-def _is_id(found: object) -> bool:
-    """Whether the server would repeat this id in its answer."""
-    if isinstance(found, str):
-        return len(found) <= LONGEST_ID
-    return isinstance(found, int) and not isinstance(found, bool)
 
 
 def serve_front(place: SharedSocket) -> NoReturn:

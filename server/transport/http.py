@@ -27,8 +27,7 @@ from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
 from speckit_memory.server.transport.http_guard import App, Guard
 from speckit_memory.server.transport.http_hangups import CancelHungUp, HangUps
-from speckit_memory.server.transport.http_health import Health
-from speckit_memory.server.transport.http_paths import ByPath
+from speckit_memory.server.transport.http_paths import by_path
 from speckit_memory.server.transport.http_protocol import (
     KEEP_ALIVE_SECONDS,
     LONGEST_HEAD,
@@ -252,8 +251,8 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
         path: application(path, workspace, profile)
         for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
     }
-    app = ByPath(apps, verifier) if served.roots else apps[PATH]
-    runner = QuietServer(configuration(Guard(HangUps(Health(LongBodies(app))), own_names(host, allowed))))
+    app = by_path(apps, verifier, default=None if served.roots else apps[PATH])
+    runner = QuietServer(configuration(Guard(HangUps(LongBodies(app)), own_names(host, allowed))))
     address = f"http://{_display_host(host)}:{listener.getsockname()[1]}"
     for path in apps:
         logs.event("listening", url=f"{address}{path}", token=bool(token))

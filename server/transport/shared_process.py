@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
-import json
 import os
 import pickle
 import signal
@@ -34,9 +33,8 @@ from speckit_memory.server.logging.log_stream import share
 from speckit_memory.server.mcp_server.app import MemoryServer, workspace_of
 from speckit_memory.server.replies.worker_calls import ThreadLimits, own_limits
 from speckit_memory.server.transport.shared_socket import SharedSocket, is_of_user
-from speckit_memory.server.transport.startup import check_workspaces
 from speckit_memory.server.transport.stdio import server_of
-from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
+from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry, check_workspaces
 
 GRACE_SECONDS = 3.0
 """How long the process waits for another client after the last one has gone, as when an agent is restarted."""
@@ -138,21 +136,19 @@ class SharedProcess:
         return next((profile for profile in TOOL_PROFILES if profile[:1].encode() == greeting), None), descriptors[0]
 
     async def _serve_greeted(self, connection: socket.socket, profile: ToolProfile | None) -> None:
-        # a client whose process was replaced keeps what it began with
-        returning = profile is not None
+        wire = JsonRpcWire(connection.fileno(), connection.fileno(), lambda _error: _hang_up(connection))
         try:
+            # a client whose process was replaced keeps what it began with
+            returning = profile is not None
             offered = await anyio.to_thread.run_sync(self._check) if profile is None else profile
+            server, serve = await self._server(offered)
+            wire.put({"profile": offered[:1], "reading_tools": server.reading_tools})
+            logs.event("client joined", process=os.getpid(), clients=self._clients, returning=returning)
+            await serve(wire)
         except SpeckitError as error:
             text = io.StringIO()
             failures.show_problems(error.problems, text)
-            self._say(connection, {"problems": text.getvalue(), "status": 2})
-            return
-        server, serve = await self._server(offered)
-        self._say(connection, {"profile": offered[:1], "reading_tools": server.reading_tools})
-        logs.event("client joined", process=os.getpid(), clients=self._clients, returning=returning)
-        wire = JsonRpcWire(connection.fileno(), connection.fileno(), lambda _error: _hang_up(connection))
-        try:
-            await serve(wire)
+            wire.put({"problems": text.getvalue(), "status": 2})
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_close, wire, connection)
@@ -162,9 +158,6 @@ class SharedProcess:
         options = self._place.options
         profiles, _ = check_workspaces(options.common, {"": options.root}, options.profile)
         return profiles[0]
-
-    def _say(self, connection: socket.socket, message: object) -> None:
-        connection.sendall(json.dumps(message).encode() + b"\n")
 
     async def _server(self, profile: ToolProfile) -> tuple[MemoryServer, ServeClient]:
         async with self._building:

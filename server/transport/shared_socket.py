@@ -15,7 +15,7 @@ import stat
 import struct
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -55,36 +55,19 @@ def deciding_variables() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SharedOptions:
-    """The options of `serve` that decide what the process serves. The store and the root are absolute."""
+    """The options of `serve` that decide what the process serves; without a `root` the workspace is that of the
+    environment or the working folder."""
 
     common: Common
-    root: Path
+    root: Path | None
     profile: ToolProfile | None
     warm_up: bool
     cache_seconds: int
     watch: bool
-    key: str
 
-    @classmethod
-    def of(
-        cls,
-        common: Common,
-        root: Path | None,
-        profile: ToolProfile | None,
-        warm_up: bool,
-        cache_seconds: int,
-        watch: bool,
-    ) -> SharedOptions:
-        """The options with the key of their process. Raises E014 if the store or the workspace cannot be a path.
-
-        Args:
-            common: Options of many commands.
-            root: Folder of the workspace; None for that of the environment or the working folder.
-            profile: Tools to offer; None for the setting.
-            warm_up: Whether the store is loaded soon after the first request.
-            cache_seconds: Seconds for which an answer is reused.
-            watch: Whether changed files are indexed.
-        """
+    def key(self) -> str:
+        """A digest of all that decides answers. Raises E014 if the store or the workspace cannot be a path."""
+        common, root = self.common, self.root
         config = settings(common.db, common.pipeline, root)
         variables = deciding_variables()
         program = Path(package)
@@ -94,13 +77,13 @@ class SharedOptions:
         deciding = [
             [sys.executable, sys.version, str(program), program.stat().st_mtime_ns],
             [str(config.root), str(resolve_path(config.db)), bool(root), bool(common.db)],
-            [common.pipeline, sorted(common.overrides.items()), profile, warm_up, cache_seconds, watch],
+            [common.pipeline, sorted(common.overrides.items())],
+            [self.profile, self.warm_up, self.cache_seconds, self.watch],
             [rest, [variables.get(name) is not None for name in (ROOT_VARIABLE, DB_VARIABLE)]],
             # paths in options and variables may be relative to it
             str(working_folder()) if relative else "",
         ]
-        key = sha256(json.dumps(deciding).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        return cls(common, config.root, profile, warm_up, cache_seconds, watch, key)
+        return sha256(json.dumps(deciding).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +95,20 @@ class SharedSocket:
 
     @classmethod
     def of(cls, options: SharedOptions) -> SharedSocket:
-        """The socket for these options, in a folder that is made if necessary. Raises E036 if there can be none."""
+        """The socket for these options, in a folder that is made if necessary. Raises E036 if there can be none,
+        E014 if the store or the workspace cannot be a path."""
         if not hasattr(socket, "AF_UNIX") or sys.platform == "win32":
             raise _unusable("this system has no Unix sockets", "leave --shared out: each client has its own process")
-        name = f"{options.key}.sock"
+        name = f"{options.key()}.sock"
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
         folders = [Path(runtime, "speckit-memory")] if os.path.isdir(runtime) else []  # noqa: PTH112 -- also for ""
         own = f"speckit-memory-{os.geteuid()}"
         folders += [Path(temporary, own) for temporary in (os.environ.get("TMPDIR", ""), "/tmp") if temporary]
         fitting = [folder for folder in folders if len(os.fsencode(folder / name)) <= LONGEST_PATH]
         _require_private(fitting[0])  # that in /tmp always fits
-        return cls(fitting[0] / name, options)
+        # the process may have another working folder
+        root = settings(options.common.db, options.common.pipeline, options.root).root
+        return cls(fitting[0] / name, replace(options, root=root))
 
     def connect(self) -> socket.socket:
         """Connects to the process, and starts it unless it is there. Raises E036 if that is impossible."""

@@ -13,13 +13,29 @@ from speckit_memory.server.console import failures
 from speckit_memory.server.console.failures import CLOSED_PIPE
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
-from speckit_memory.server.transport import parent
 from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 
 if TYPE_CHECKING:
     from speckit_memory.server.mcp_server.app import MemoryServer
     from speckit_memory.server.replies.worker_calls import ThreadLimits
     from speckit_memory.server.workspace.workspace import Workspace
+
+LOOK_SECONDS = 2.0
+INIT = 1
+"""The id of the first process, which adopts orphans. A parent in another namespace has the id 0."""
+
+
+async def parent_gone(parent: int) -> None:
+    """Returns when the process `parent` is no longer the parent: without it there is no client, even if another process
+    keeps the pipe open.
+
+    Never returns if the parent is the first process, which does not end.
+    """
+    if parent <= INIT:
+        await anyio.sleep_forever()
+    # the kernel gives an orphan a new parent, so a changed id means that the parent has ended
+    while os.getppid() == parent:
+        await anyio.sleep(LOOK_SECONDS)
 
 
 def workspace_of_client(served: WorkspaceRegistry) -> tuple[Workspace, list[Any]]:
@@ -29,8 +45,7 @@ def workspace_of_client(served: WorkspaceRegistry) -> tuple[Workspace, list[Any]
     roots = served.roots
     if len(roots) < 2:
         return workspace_of(served.common, next(iter(roots.values()), None), cache_seconds=served.cache_seconds), []
-    from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
-    from speckit_memory.server.workspace.client_roots import ClientRoots
+    from speckit_memory.server.workspace.client_roots import ChosenWorkspace, ClientRoots
 
     chosen = ChosenWorkspace(served.common, roots, cache_seconds=served.cache_seconds)
     return chosen, [ClientRoots(chosen)]
@@ -101,7 +116,7 @@ def serve_stdio(served: WorkspaceRegistry) -> NoReturn:
                 finish(128 + received)
 
     async def end_with_parent() -> None:
-        await parent.parent_gone(started_by)
+        await parent_gone(started_by)
         logs.event("parent has ended")
         finish(0)
 

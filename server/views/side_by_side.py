@@ -11,7 +11,7 @@ import click
 from speckit_memory.evaluation.statistics.agreement import Agreement, agree
 from speckit_memory.server.console import terminal
 from speckit_memory.server.console.output import printable, table, wrap_text
-from speckit_memory.server.console.wording import in_common
+from speckit_memory.server.shadows.wording import in_common
 
 if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import ResultRow, SearchResult, ShadowAnswer

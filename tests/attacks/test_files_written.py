@@ -22,7 +22,7 @@ from speckit_memory.evaluation.datasets.documents import CORPUS
 from speckit_memory.evaluation.datasets.trec import check_run_file, write_run
 from speckit_memory.evaluation.made_queries import run as made_queries
 from speckit_memory.server.commands.cli import run
-from speckit_memory.server.console.pipeline_output import check_target, write_pipeline
+from speckit_memory.server.commands.pipeline_fitting import read_source, write_pipeline
 
 PRECIOUS = "precious words of somebody else\n"
 RUNS = {"bm25": {"q": [("a", 1.0)]}}
@@ -109,9 +109,9 @@ def test_a_link_to_a_folder_of_the_workspace_keeps_the_store_out_of_git(
     tally.tried()
 
 
-WRITERS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
+WRITERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], None]]] = {
     "pipeline": (
-        lambda path: check_target(path, "bm25"),
+        lambda path: read_source("bm25", path),
         lambda path: write_pipeline(path, document.read("bm25"), {"bm25.b": "0.5"}, ["tuned"], {}),
     ),
     "run file": (lambda path: check_run_file(path, ["a"]), lambda path: write_run(path, RUNS)),
@@ -147,7 +147,7 @@ def test_a_file_in_a_folder_that_may_not_be_entered_is_refused(tmp_path: Path, t
     closed = tmp_path / "closed"
     closed.mkdir(0o000)
     with modes_respected(), pytest.raises(SpeckitError, match="cannot be written: permission denied") as caught:
-        check_target(closed / "x.md", "bm25")
+        read_source("bm25", closed / "x.md")
     assert caught.value.code == "E014"
     tally.tried()
 
@@ -156,9 +156,9 @@ def test_a_pipeline_may_be_written_over_the_file_it_comes_from(root: Path, tally
     mine = root / "mine.yaml"
     mine.write_text("pipeline: mine\nextends: bm25\n", encoding="utf-8")
 
-    check_target(mine, str(mine))
+    read_source(str(mine), mine)
     with pytest.raises(SpeckitError, match="E014"):
-        check_target(mine, "bm25")
+        read_source("bm25", mine)
     tally.tried(2)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speckit_memory.server.console.wrapping import cells, cut_to_cells, fold
+from speckit_memory.server.console.terminal import cells, cut_to_cells, fold
 
 
 @pytest.mark.parametrize(

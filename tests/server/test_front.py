@@ -292,6 +292,30 @@ def test_the_end_of_the_input_is_passed_on_and_the_last_answers_arrive(client: C
     assert client.ended() == [0]
 
 
+@pytest.mark.requirement("T27.shared")
+def test_a_process_that_ends_after_the_input_is_replaced_while_calls_are_open(
+    client: Client, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(front_module, "LAST_SECONDS", PATIENCE)
+    first = place.next()
+    first.welcome()
+    client.send(READ, WRITE)
+    client.close_input()
+    first.hear(2)
+    first.end()
+    [refused] = client.hear()
+    assert (refused["id"], refused["error"]["data"]["error"]["code"]) == ("write", "E134")
+    second = place.next()
+    second.welcome()
+    assert second.hear(1) == [READ]
+    monkeypatch.setattr(front_module, "LAST_SECONDS", 0.05)
+    second.say(answer(READ))
+    assert client.hear() == [answer(READ)]
+    assert second.has_ended()
+    second.end()
+    assert client.ended() == [0]
+
+
 # the socket
 
 
@@ -303,9 +327,13 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+def key_of(root: Path, common: Common | None = None, **more: Any) -> str:
+    return options_of(root, common, **more).key()
+
+
 def options_of(root: Path, common: Common | None = None, **more: Any) -> SharedOptions:
     values = {"profile": None, "warm_up": True, "cache_seconds": 60, "watch": False} | more
-    return SharedOptions.of(common or Common(), root, **values)
+    return SharedOptions(common or Common(), root, **values)
 
 
 def refusal_of(root: Path) -> SpeckitError:
@@ -322,30 +350,30 @@ def test_the_key_is_that_of_all_that_decides_answers(
         monkeypatch.delenv(name)
     root = tmp_path / "workspace"
     root.mkdir()
-    first = options_of(root)
+    first = key_of(root)
     others = [
-        options_of(tmp_path),
-        options_of(root, Common(db=tmp_path / "other.db")),
-        options_of(root, Common(pipeline="bm25")),
-        options_of(root, Common(overrides={"bm25.b": "0.5"})),
-        options_of(root, profile="core"),
-        options_of(root, warm_up=False),
-        options_of(root, cache_seconds=0),
-        options_of(root, watch=True),
+        key_of(tmp_path),
+        key_of(root, Common(db=tmp_path / "other.db")),
+        key_of(root, Common(pipeline="bm25")),
+        key_of(root, Common(overrides={"bm25.b": "0.5"})),
+        key_of(root, profile="core"),
+        key_of(root, warm_up=False),
+        key_of(root, cache_seconds=0),
+        key_of(root, watch=True),
     ]
     for name in ("SPECKIT_EMBEDDER", "SPECKIT_PIPELINE", "OPENAI_API_KEY", "HOME", "HTTPS_PROXY", "OMP_NUM_THREADS"):
         with monkeypatch.context() as patched:
             patched.setenv(name, "another")
-            others.append(options_of(root))
-    assert len({options.key for options in (first, *others)}) == len(others) + 1
+            others.append(key_of(root))
+    assert len({first, *others}) == len(others) + 1
     for name in ("PATH", "TERM", "TMPDIR", "SHELL", "XDG_SESSION_ID"):
         monkeypatch.setenv(name, "/another")
     monkeypatch.chdir(tmp_path)
-    assert options_of(root).key == first.key
+    assert key_of(root) == first
     # a relative path of an option is another one elsewhere
-    relative = options_of(root, Common(pipeline="mine.yaml")).key
+    relative = key_of(root, Common(pipeline="mine.yaml"))
     monkeypatch.chdir(root)
-    assert options_of(root, Common(pipeline="mine.yaml")).key != relative
+    assert key_of(root, Common(pipeline="mine.yaml")) != relative
 
 
 def test_the_socket_lies_in_a_folder_of_its_user_alone(tmp_path: Path, runtime: Path) -> None:

@@ -112,7 +112,7 @@ def assert_told_to_be_there(url: str) -> None:
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "15")
     assert httpx2.get(health, headers={"Authorization": "Bearer wrong"}).status_code == 200
     posted = httpx2.post(health, json=PING)
-    assert (posted.status_code, posted.headers["allow"]) == (405, "GET, HEAD")
+    assert (posted.status_code, set(posted.headers["allow"].split(", "))) == (405, {"GET", "HEAD"})
     for method in ("GET", "HEAD", "POST"):
         assert httpx2.request(method, health, headers={"Host": "evil.example"}).status_code == 421
         assert httpx2.request(method, health, headers={"Origin": "http://evil.example"}).status_code == 403

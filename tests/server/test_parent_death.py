@@ -17,7 +17,7 @@ import anyio
 import pytest
 from raw_server import INITIALIZE, PATIENCE
 
-from speckit_memory.server.transport import parent
+from speckit_memory.server.transport import stdio
 from tests.server.doors import COMMAND, environment
 
 PARENT = """
@@ -37,8 +37,8 @@ if os.fork():
     os._exit(0)
 while os.getppid() == before:
     pass
-from speckit_memory.server.transport import parent
-parent.LOOK_SECONDS = 0.001
+from speckit_memory.server.transport import stdio
+stdio.LOOK_SECONDS = 0.001
 from speckit_memory.server.entry import main
 sys.argv[:] = ["speckit-memory", "serve", "--no-warm-up"]
 main()
@@ -132,20 +132,18 @@ def test_a_server_whose_parent_ended_before_it_began_serves(indexed: Path) -> No
         assert rest(answers) == b""
 
 
-@pytest.mark.parametrize(
-    ("first", "looks", "paused"), [(7, [7, 7, 1], 2), (7, [1], 0), (1, [], 0), (0, [], 0)]
-)  # fmt: skip
-def test_it_is_looked_until_the_parent_is_another_one(first: int, looks: list[int], paused: int) -> None:
-    pauses: list[float] = []
+@pytest.mark.parametrize(("first", "looks"), [(7, [7, 7, 1]), (7, [1]), (1, []), (0, [])])
+def test_it_is_looked_until_the_parent_is_another_one(
+    monkeypatch: pytest.MonkeyPatch, first: int, looks: list[int]
+) -> None:
     left = iter(looks)
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
+    monkeypatch.setattr(os, "getppid", lambda: next(left))
+    monkeypatch.setattr(stdio, "LOOK_SECONDS", 0)
 
     async def work() -> bool:
-        with anyio.move_on_after(0) as given_up:
-            await parent.parent_gone(first, lambda: next(left), pause)
+        with anyio.move_on_after(0 if not looks else PATIENCE) as given_up:
+            await stdio.parent_gone(first)
         return given_up.cancelled_caught
 
     assert anyio.run(work) is (not looks)  # nobody looks, and that has no end
-    assert pauses == [parent.LOOK_SECONDS] * paused
+    assert list(left) == []

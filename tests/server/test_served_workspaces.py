@@ -37,8 +37,7 @@ from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console.arguments.options import Common
 from speckit_memory.server.mcp_server.app import workspace_of
-from speckit_memory.server.workspace.chosen_workspace import ChosenWorkspace
-from speckit_memory.server.workspace.client_roots import folders
+from speckit_memory.server.workspace.client_roots import ChosenWorkspace, folders
 from speckit_memory.server.workspace.idle_workspaces import close_idle
 from speckit_memory.server.workspace.served_roots import served_roots
 from tests.attacks.test_tools import USUAL

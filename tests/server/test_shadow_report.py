@@ -13,7 +13,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import DroppedQueries, Mode, experiment_id
-from speckit_memory.server.shadows.time_spec import since
+from speckit_memory.server.shadows.wording import since
 from tests.server.doors import call
 from tests.server.terminals import on_terminal
 

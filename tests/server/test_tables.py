@@ -4,7 +4,7 @@ import click
 import pytest
 
 from speckit_memory.server.console.tables import fit_rows, widths
-from speckit_memory.server.console.wrapping import cells
+from speckit_memory.server.console.terminal import cells
 
 ROWS = [
     ["flag", "state", "days", "evidence"],

@@ -9,7 +9,7 @@ import click
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.reports.terminal import show_report
-from speckit_memory.server.shadows.time_spec import since as moment_of
+from speckit_memory.server.shadows.wording import since as moment_of
 
 
 @click.command("history")

@@ -16,7 +16,7 @@ from speckit_memory.server.console.arguments.options import Common, no_keep_opti
 from speckit_memory.server.console.missing_store import no_store
 from speckit_memory.server.console.progress import ProgressReporter
 from speckit_memory.server.reports.terminal import show_report
-from speckit_memory.server.shadows.time_spec import since as moment_of
+from speckit_memory.server.shadows.wording import since as moment_of
 
 
 @click.command("replay")

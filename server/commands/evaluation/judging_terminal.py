@@ -150,7 +150,7 @@ def passage(text: str, query: str) -> list[str]:
 
 
 def _folded(paragraph: str) -> list[str]:
-    from speckit_memory.server.console.wrapping import fold
+    from speckit_memory.server.console.terminal import fold
 
     shown = _line(paragraph).split("\n")
     return [f"  {piece}".rstrip() for line in shown for piece in fold(line, UNWRAPPED - 2)]

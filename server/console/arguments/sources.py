@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,7 +44,9 @@ def source_options(*, several: bool, or_else: str = "", or_else_bundled: bool = 
             db = given[0].db if given else None
             sources = _sources(datasets, own or from_use, from_use, db)
             if not sources and or_else_bundled:
-                sources = _sources((bundled_folder(),), own=False, from_use=False, db=None)
+                from speckit_memory.evaluation import bundled
+
+                sources = _sources((bundled.FOLDER,), own=False, from_use=False, db=None)
             if not sources and not (or_else and values.get(or_else)):
                 raise click.UsageError("give --dataset DIR, or --own to measure on your own memories", _context())
             return command(*given, sources=sources, **values)
@@ -94,13 +95,6 @@ def _sources(datasets: tuple[Any, ...], own: bool, from_use: bool, db: Any) -> t
     from speckit_memory.evaluation.ground_truth.ground import DatasetSource
 
     return tuple(DatasetSource(folder) for folder in datasets)
-
-
-def bundled_folder() -> Path:
-    """The folder of the shipped dataset."""
-    from speckit_memory.evaluation import bundled
-
-    return bundled.FOLDER
 
 
 def _context() -> click.Context:
