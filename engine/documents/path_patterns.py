@@ -10,9 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from speckit_memory.engine.documents import pattern_process
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridge
 
@@ -21,8 +19,20 @@ LONGEST_PATTERN = 200
 """Maximum length in characters."""
 SECONDS = 5.0
 """Time limit for all patterns and paths together."""
-COMMAND = (sys.executable, "-I", "-S", str(Path(pattern_process.__file__)))
-"""The child process; the request is written to its standard input."""
+SCRIPT = """
+import json, re, sys
+request = json.load(sys.stdin)
+for pattern in request["patterns"]:
+    try:
+        search = re.compile(pattern).search
+        answer = [place for place, path in enumerate(request["paths"]) if search(path)]
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
+        answer = str(error) or type(error).__name__
+    print(json.dumps(answer), flush=True)
+"""
+"""Reads the request from standard input, and writes one line per pattern once its result is known: the indices of the
+matching paths, or an error message."""
+COMMAND = (sys.executable, "-I", "-S", "-W", "ignore", "-c", SCRIPT)
 _HINT = "Patterns are regular expressions of Python, found anywhere in a path: (^|/)scratch(/|$)."
 
 
@@ -65,7 +75,7 @@ def _wrong(patterns: Sequence[str], at: int, why: str) -> Problem:
 
 def _tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[list[int] | str], bool]:
     """The results of the patterns, in order, and whether the process was killed before it had finished."""
-    asked = json.dumps({"patterns": list(patterns), "texts": list(paths)}).encode()
+    asked = json.dumps({"patterns": list(patterns), "paths": list(paths)}).encode()
     ended = False
     try:
         done = subprocess.run(

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from speckit_memory.engine.documents import path_patterns, pattern_process
+from speckit_memory.engine.documents import path_patterns
 from tests.server.doors import Run, call
 
 
@@ -28,9 +28,9 @@ def patterns_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patterns of folders are tried in this process, not in one of their own: for tests of what their matches do."""
 
     def tried(patterns: Sequence[str], paths: Sequence[str]) -> tuple[list[Any], bool]:
-        asked, told = io.StringIO(json.dumps({"patterns": patterns, "texts": paths})), io.StringIO()
+        asked, told = io.StringIO(json.dumps({"patterns": patterns, "paths": paths})), io.StringIO()
         with warnings.catch_warnings(), mock.patch.multiple(sys, stdin=asked, stdout=told):
-            pattern_process.main()
+            exec(path_patterns.SCRIPT, {})
         return [json.loads(line) for line in told.getvalue().splitlines()], False
 
     monkeypatch.setattr(path_patterns, "_tried", tried)
