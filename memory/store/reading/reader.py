@@ -301,7 +301,7 @@ def pending_chunks(connection: Connection, limit: int) -> list[tuple[int, int]]:
 
 
 def statistics(connection: Connection) -> StoreStatistics:
-    """Counts over the whole store."""
+    """Counts over the whole store; only `absent` counts absent memories, and no other figure includes them."""
 
     def count(sql: str) -> int:
         number: int = value(connection, sql)
