@@ -34,8 +34,8 @@ class RankedFolder:
 class FolderRanking:
     """The folders, best first, and counts of those left out.
 
-    `excluded`: folders that match a pattern; `archives`: folders named as archives; `put_away`: archived or absent
-    memories.
+    `excluded`: folders that match a pattern; `archives`: folders named as archives; `put_away`: archived memories.
+    Absent memories are counted nowhere.
     """
 
     folders: tuple[RankedFolder, ...]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL, is_faiss_installed
-from speckit_memory.memory.store.reading import reader
+from speckit_memory.memory.store.tables.vectors import vectors
 
 _WRITE = "`speckit-memory doctor --fix` writes a segment with the index. Until then answers are exact."
 
 
 def told_vectors(opened: OpenStore) -> tuple[str, str]:
     """The present method, and a hint if it can be improved. Without an index, answers are exact."""
-    stats = reader.statistics(opened.database.reader())
-    count, setting = stats.chunks - stats.pending_embeddings, opened.vector_index
+    count, setting = vectors.count(opened.database.reader()), opened.vector_index
     lists = opened.read_model.current().vectors.listed
     all_compared = f"all {count:,} vectors are compared"
     if lists is not None and not lists.failure:

@@ -53,6 +53,6 @@ def left_out_text(left_out: dict[str, int]) -> str:
     told = {
         "excluded": f"{plural(left_out['excluded'], 'folder')} by pattern",
         "archives": f"{plural(left_out['archives'], 'folder')} for an archive's name",
-        "put_away": f"{plural(left_out['put_away'], 'memory')} archived or absent",
+        "put_away": f"{plural(left_out['put_away'], 'memory')} archived",
     }
     return ", ".join(text for name, text in told.items() if left_out[name])

@@ -24,8 +24,8 @@ from speckit_memory.memory.store.read_model.vectors.vector_space import Snapshot
 from speckit_memory.memory.store.read_model.words.fts_index import FileWords
 from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.memory.store.reading import loading
-from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind, Log
 from speckit_memory.pipeline.arithmetic import distinct
@@ -98,7 +98,7 @@ class Snapshot:
         begin: Snapshot | None
         log: Log | None
         begin, log = earlier or (None, None)
-        segment = shelf.usable(connection, database.path)
+        segment = SegmentStore(database).usable()
         # Apply changes to whichever state is later; `earlier` shares arrays that are already in memory.
         later = segment is not None and (
             begin is None or begin.segment is None or segment.about["sequence"] > begin.sequence

@@ -15,7 +15,7 @@ from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
 from speckit_memory.memory.store.records import EARLIEST, LATEST, MENTION, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables.memories import absences
-from speckit_memory.memory.store.tables.memories.absences import PRESENT
+from speckit_memory.memory.store.tables.memories.absences import PRESENT, present
 from speckit_memory.memory.store.tables.memories.promotions import promotions
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
@@ -102,8 +102,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """Counts of a store. `absent` memories, whose files are missing, are not counted in `memories`, by tier or by
-    folder. `oldest` and `newest` are times of creation, None where none is known.
+    """Counts of a store. `absent` memories, whose files are missing, and their contents are counted in no figure of
+    memories; `edges`, `density` and `bytes` describe the whole graph and file, which keep them. `oldest` and `newest`
+    are times of creation, None where none is known.
 
     `pending_links` counts declared links (without mentions) that have no edge; `dimensions` is 0 and `embedding_model`
     empty before the first vector.
@@ -301,40 +302,38 @@ def pending_chunks(connection: Connection, limit: int) -> list[tuple[int, int]]:
 
 
 def statistics(connection: Connection) -> StoreStatistics:
-    """Counts over the whole store."""
+    """Counts over the whole store; see there for what is said of absent memories."""
 
-    def count(sql: str) -> int:
-        number: int = value(connection, sql)
-        return number
+    def count(table: str, condition: str = "1", memory: str = "memory_id") -> int:
+        return int(value(connection, f"SELECT count(*) FROM {table} WHERE ({condition}) AND {present(memory)}"))
 
+    times = f"SELECT {_known_time('created_at')} AS at FROM memories WHERE {PRESENT}"
+    oldest, newest = rows(connection, f"SELECT min(at), max(at) FROM ({times})")[0]
+    folders = f"SELECT folder, count(*) FROM memories WHERE {PRESENT} GROUP BY folder ORDER BY folder"
+    by_tier = rows(connection, f"SELECT tier, count(*) FROM memories WHERE {PRESENT} GROUP BY tier ORDER BY tier")
+    connections = density(connection)
     return StoreStatistics(
-        memories=count(f"SELECT count(*) FROM memories WHERE {PRESENT}"),
-        chunks=count("SELECT count(*) FROM chunks"),
-        edges=count("SELECT count(*) FROM causal_edges"),
-        triggers=count("SELECT count(*) FROM triggers"),
-        pending_embeddings=count("SELECT count(*) FROM memories WHERE embedding_status = 'pending'"),
+        memories=count("memories", memory="id"),
+        chunks=count("chunks"),
+        edges=connections.edges,
+        triggers=count("triggers"),
+        pending_embeddings=count("memories", "embedding_status = 'pending'", "id"),
         # An edge of a reverse link starts at the link's target.
         pending_links=count(
-            f"SELECT count(*) FROM declared_links d WHERE evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM "
-            "causal_edges e WHERE e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
-            "e.target_id = iif(d.reverse, d.memory_id, d.target_id) AND e.relation = d.relation)"
+            "declared_links d",
+            f"evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM causal_edges e WHERE "
+            "e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
+            "e.target_id = iif(d.reverse, d.memory_id, d.target_id) AND e.relation = d.relation)",
         ),
         absent=absences.count(connection),
-        by_tier={
-            Tier(tier): number
-            for tier, number in rows(
-                connection, f"SELECT tier, count(*) FROM memories WHERE {PRESENT} GROUP BY tier ORDER BY tier"
-            )
-        },
-        by_folder=dict(
-            rows(connection, f"SELECT folder, count(*) FROM memories WHERE {PRESENT} GROUP BY folder ORDER BY folder")
-        ),
-        oldest=value(connection, f"SELECT min({_known_time('created_at')}) FROM memories"),
-        newest=value(connection, f"SELECT max({_known_time('created_at')}) FROM memories"),
+        by_tier={Tier(tier): number for tier, number in by_tier},
+        by_folder=dict(rows(connection, folders)),
+        oldest=oldest,
+        newest=newest,
         embedding_model=get_meta(connection, vectors.MODEL) or "",
         dimensions=vectors.dimensions(connection),
         bytes=connection.pragma("page_count") * connection.pragma("page_size"),
-        density=density(connection),
+        density=connections,
     )
 
 

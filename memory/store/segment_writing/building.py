@@ -9,29 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorIndexing
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
-from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
+from speckit_memory.memory.store.segment_files.segment_store import FORMAT, TrustedSegment, last_change
 from speckit_memory.memory.store.segment_writing import columns_part, vector_part, word_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
-from speckit_memory.memory.store.tables import changes
 
 OnParts = Callable[[int, int], None]
-
-
-class SegmentInfo(NamedTuple):
-    """A segment that has been written."""
-
-    sequence: int
-    """The number of the last change that it includes."""
-    digest: str
-    """Hexadecimal SHA-256 of its table, which holds a checksum of each array."""
-    bytes: int
-    """File size."""
 
 
 _PARTS = (
@@ -51,7 +38,7 @@ def build(
     path: Path,
     vector_index: VectorIndexing = SHIPPED_INDEXING,
     progress: OnParts = lambda _done, _total: None,
-) -> SegmentInfo:
+) -> TrustedSegment:
     """Write the state that the connection's open transaction sees to a file, atomically.
 
     Temporary files are unnamed and in the same folder.
@@ -61,9 +48,6 @@ def build(
         path: The file to create.
         vector_index: Decides by the number of vectors whether they get an index.
         progress: Receives the number of parts written and their total.
-
-    Returns:
-        The last change included, the digest of the file's table, and the size of the file.
 
     Raises:
         OSError: The file system refuses.
@@ -77,7 +61,7 @@ def build(
         vector_part.write_lists(writer, path.parent, vector_index)
         digest, size = writer.finish(about)
     progress(_TOTAL, _TOTAL)
-    return SegmentInfo(about["sequence"], digest, size)
+    return TrustedSegment(path.name, digest, size, about["sequence"], about["token"])
 
 
 def build_in_memory(connection: Connection) -> Container:
@@ -99,8 +83,7 @@ def _write(
 ) -> dict[str, Any]:
     """Write all parts but the lists of vectors; `new_file` opens a temporary file. Returns what the table says of the
     source."""
-    sequence = changes.latest(connection)
-    token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
+    sequence, token = last_change(connection)
     for done, write in enumerate(_PARTS):
         progress(done, _TOTAL)
         with Spill(new_file()) as spill:  # one spill file per part, to use little disk space

@@ -40,6 +40,11 @@ def any_stored(connection: Connection) -> bool:
     return value(connection, "SELECT 1 FROM chunks WHERE vector = 'stored' LIMIT 1") is not None
 
 
+def count(connection: Connection) -> int:
+    """Number of passages with a vector."""
+    return int(value(connection, "SELECT count(*) FROM chunks WHERE vector = 'stored'"))
+
+
 def validate(connection: Connection, vectors: Vectors, count: int, model_id: str | None) -> None:
     """Checks vectors before they are stored.
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -187,6 +188,20 @@ def test_statistics_count_everything(filled: Database) -> None:
         density=Density(0, 4, 0),
     )
     assert statistics.bytes > 0
+
+
+def test_figures_of_memories_leave_out_an_absent_one_as_if_it_were_deleted(filled: Database) -> None:
+    for key in reader.keys(filled.reader()):
+        gone = reader.get_memory(filled.reader(), key).id
+        with filled.write() as txn:
+            writer.put_aside(txn, [gone], 5.0)
+        absent = reader.statistics(filled.reader())
+        with filled.write() as txn:
+            writer.delete_memories(txn, [gone])
+        deleted = reader.statistics(filled.reader())
+
+        assert absent.absent == 1
+        assert absent == replace(deleted, absent=1, bytes=absent.bytes, density=absent.density)
 
 
 def test_an_empty_store_has_no_dates(database: Database) -> None:
