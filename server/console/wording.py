@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.errors.echo import plural
+from speckit_memory.evaluation.statistics.report import figure
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.statistics.agreement import Agreement
@@ -27,11 +28,6 @@ def milliseconds(value: float, *, signed: bool = False) -> str:
     """A time with about three significant digits."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:{'+' if signed else ''}.{digits}f} ms"
-
-
-def figure(value: float | None, digits: int = 3) -> str:
-    """A number without unit; a dash for None."""
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def in_common(agreement: Agreement[Any]) -> str:
