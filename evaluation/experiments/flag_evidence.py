@@ -31,7 +31,6 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.ports import Column
 
-SEED = 20
 LIVE = "live queries"
 """The origin of queries that users asked, in every store."""
 
