@@ -13,8 +13,9 @@ from typing import Unpack
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import Problem, SpeckitError, nearest
 from speckit_memory.evaluation.comparing.compare_report import CompareReport
-from speckit_memory.evaluation.comparing.contrast import ContrastQuery, Side, contrast
+from speckit_memory.evaluation.comparing.contrast import Side, contrast
 from speckit_memory.evaluation.comparing.storage import store_report
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.datasets.trec import (
     check_qrels_file,
     check_run_file,
@@ -135,7 +136,7 @@ def report_on(measured: EvaluationRun, *, kind: str, at: float) -> CompareReport
     """
     names = list(measured.values)
     control, *variants, again = names
-    asked = _contrast_queries(measured, control)
+    asked = measured.asked
     sides = {name: _side(measured, name) for name in names}
     evaluated = measured.compared([(control, name) for name in variants])
     return CompareReport(
@@ -170,7 +171,7 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
         )
     queries = [query for query, judged in judgements.items() if relevant(judged)]
     grades = [judgements[query] for query in queries]
-    asked = [ContrastQuery(query, "") for query in queries]
+    asked = [DatasetQuery(query, "") for query in queries]
     sides: list[Side] = []
     warnings: list[str] = []
     for name, (_, found) in zip(distinct([tag for tag, _ in runs]), runs, strict=True):
@@ -200,14 +201,6 @@ def compare_runs(run_files: Sequence[Path], qrels: Path, *, store: Path | None =
         warnings=tuple(warnings),
     )
     return store_report(report, store)
-
-
-def _contrast_queries(measured: EvaluationRun, control: str) -> list[ContrastQuery]:
-    """The queries, with the intent and complexity of the control's plan."""
-    return [
-        ContrastQuery(query.id, query.text, answer.intent, answer.complexity, query.folder)
-        for query, answer in zip(measured.asked, measured.answers[control], strict=True)
-    ]
 
 
 def _side(measured: EvaluationRun, name: str) -> Side:

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.datasets.trec import Ranking
 from speckit_memory.evaluation.measuring.measure import Answer
-from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each
+from speckit_memory.evaluation.statistics.agreement import Agreement, agree_each, mean_tau
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Values
 from speckit_memory.evaluation.statistics.metrics import METRICS
 from speckit_memory.evaluation.statistics.sequential import anytime_interval
@@ -91,17 +92,6 @@ SHOWN_QUERIES, SHOWN_ROWS = 10, 5
 
 LEAST_IN_SEGMENT = 5
 """A smaller segment gets no interval: it would be too wide to be useful."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastQuery:
-    """A query with the `intent` and `complexity` of the control's plan, "" where there is no plan."""
-
-    id: str
-    text: str
-    intent: str = ""
-    complexity: str = ""
-    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +183,9 @@ class PipelineContrast:
         return self.overhead_ms and {"p50": round(self.overhead_ms[0], 3), "p95": round(self.overhead_ms[1], 3)}
 
 
-def contrast(asked: Sequence[ContrastQuery], control: Side, variant: Side) -> PipelineContrast:
+def contrast(asked: Sequence[DatasetQuery], control: Side, variant: Side) -> PipelineContrast:
     """Compares two sides over the same queries."""
     agreements = agree_each(zip(control.rankings, variant.rankings, strict=True))
-    taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     differences = {metric: variant.values[metric] - control.values[metric] for metric in METRICS}
     # Every difference is variant minus control, aligned with the queries: (n,) float64.
     return PipelineContrast(
@@ -205,13 +194,13 @@ def contrast(asked: Sequence[ContrastQuery], control: Side, variant: Side) -> Pi
         queries=len(asked),
         ordering_differences=sum(one.ordering_difference for one in agreements),
         score_differences=sum(one.only_scores_differ for one in agreements),
-        kendall_tau_b=float(np.mean(taus)) if taus else None,
+        kendall_tau_b=mean_tau(agreements),
         overlap_5=float(np.mean([one.overlap_5 for one in agreements])),
         overlap_10=float(np.mean([one.overlap_10 for one in agreements])),
         rbo=float(np.mean([one.rbo for one in agreements])),
         overhead_ms=_overhead(control.answers, variant.answers),
         tallies={metric: WinCount.of(column) for metric, column in differences.items()},
-        segments=tuple(_segments(asked, differences[MAIN])),
+        segments=tuple(_segments(asked, control.answers, differences[MAIN])),
         differ_most=tuple(_differ_most(asked, control, variant, agreements, differences[MAIN])),
     )
 
@@ -226,9 +215,16 @@ def _overhead(control: Sequence[Answer], variant: Sequence[Answer]) -> tuple[flo
     return float(p50), float(p95)
 
 
-def _segments(asked: Sequence[ContrastQuery], differences: Column) -> Iterator[ContrastSegment]:
-    for by in ("intent", "complexity", "folder"):
-        names = [getattr(query, by) for query in asked]
+def _segments(
+    asked: Sequence[DatasetQuery], answers: Sequence[Answer], differences: Column
+) -> Iterator[ContrastSegment]:
+    """The queries by their folder, and by what the control's plan says of them; run files have no plan."""
+    segmented = {
+        "intent": [answer.intent for answer in answers],
+        "complexity": [answer.complexity for answer in answers],
+        "folder": [query.folder for query in asked],
+    }
+    for by, names in segmented.items():
         kinds = sorted({name for name in names if name})
         # a single kind would repeat the overall figures
         for name in kinds if len(kinds) > 1 else ():
@@ -240,7 +236,7 @@ def _segments(asked: Sequence[ContrastQuery], differences: Column) -> Iterator[C
 
 
 def _differ_most(
-    asked: Sequence[ContrastQuery],
+    asked: Sequence[DatasetQuery],
     control: Side,
     variant: Side,
     agreements: Sequence[Agreement[str]],

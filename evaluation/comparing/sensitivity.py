@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
-import numpy as np
-
 from speckit_memory.engine import components
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.ground import GroundSource
 from speckit_memory.evaluation.running.run import Evaluation, EvaluationOptions
-from speckit_memory.evaluation.statistics.agreement import agree_each
+from speckit_memory.evaluation.statistics.agreement import agree_each, mean_tau
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, Comparison, compare
 from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
 from speckit_memory.evaluation.statistics.sequential import mean_interval
@@ -182,12 +180,11 @@ def _point(
     comparisons: tuple[Comparison, ...],
 ) -> Point:
     agreements = agree_each((one.ranking, other.ranking) for one, other in zip(before, after, strict=True))
-    taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
     # mean_interval takes (n,) float64 and gives both ends of the 95 % interval.
     metrics = {one: MeanMetric(float(values[one].mean()), mean_interval(values[one])) for one in COMPARED_METRICS}
-    # mean over the queries where both rankings have a row
-    tau = round(float(np.mean(taus)), 6) if taus else None
-    return Point(value, present, tau, sum(one.ordering_difference for one in agreements), metrics, comparisons)
+    return Point(
+        value, present, mean_tau(agreements), sum(one.ordering_difference for one in agreements), metrics, comparisons
+    )
 
 
 def _as_number(value: float, whole: bool) -> float | int:

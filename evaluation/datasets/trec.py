@@ -6,6 +6,7 @@ Problems of a file that is read are reported with their lines (code E123).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -34,14 +35,7 @@ def write_run(path: Path, runs: Mapping[str, Mapping[str, Ranking]]) -> None:
     `runs` maps pipeline to query to ranking; the tag is the name of the pipeline with blanks as underscores. Raises
     SpeckitError when the file cannot be written.
     """
-    try:
-        with written(path) as file:
-            for pipeline, rankings in runs.items():
-                tag = "_".join(pipeline.split())
-                for query, ranking in rankings.items():
-                    file.writelines(_lines(query, ranking, tag))
-    except OSError as error:
-        raise SpeckitError("E014", f"the run file '{path}' cannot be written: {error.strerror}") from error
+    _write(path, "the run file", chain.from_iterable(_run_lines(pipeline, of) for pipeline, of in runs.items()))
 
 
 def check_qrels_file(path: Path, ids: Iterable[str]) -> None:
@@ -52,12 +46,16 @@ def check_qrels_file(path: Path, ids: Iterable[str]) -> None:
 def write_qrels(path: Path, judgements: Mapping[str, Mapping[str, float]]) -> None:
     """Writes judgements as TREC lines: `query 0 document grade`. Raises SpeckitError when the file cannot be
     written."""
+    lines = (f"{query} 0 {key} {grade:g}\n" for query, judged in judgements.items() for key, grade in judged.items())
+    _write(path, "the file of judgements", lines)
+
+
+def _write(path: Path, what: str, lines: Iterable[str]) -> None:
     try:
         with written(path) as file:
-            for query, judged in judgements.items():
-                file.writelines(f"{query} 0 {key} {grade:g}\n" for key, grade in judged.items())
+            file.writelines(lines)
     except OSError as error:
-        raise SpeckitError("E014", f"the file of judgements '{path}' cannot be written: {error.strerror}") from error
+        raise SpeckitError("E014", f"{what} '{path}' cannot be written: {error.strerror}") from error
 
 
 def _check(path: Path, is_ours: Callable[[str], bool], what: str, ids: Iterable[str]) -> None:
@@ -84,6 +82,12 @@ def _is_run(beginning: str) -> bool:
     """Whether a file is empty or begins with a run line."""
     cells = beginning.partition("\n")[0].split()
     return not beginning or (len(cells) == 6 and cells[1] == "Q0")
+
+
+def _run_lines(pipeline: str, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+    tag = "_".join(pipeline.split())
+    for query, ranking in rankings.items():
+        yield from _lines(query, ranking, tag)
 
 
 def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from speckit_memory.evaluation.experiments.experiment_evidence import (
@@ -111,7 +111,6 @@ def judge_experiment(
     experiment: ExperimentRecord,
     judgements: Judgements | None = None,
     uses: Sequence[UseRecord] = (),
-    keys: Mapping[int, str] | None = None,
     teams: Teams | None = None,
     noise: Sequence[RecordedPair] = (),
     variants: int = 1,
@@ -127,7 +126,6 @@ def judge_experiment(
         experiment: The pipelines, the control's budget, and the dropped queries.
         judgements: Grades by query and memory.
         uses: Uses of served memories.
-        keys: Readable names of the memories.
         teams: The pipeline that contributed each memory of interleaved answers.
         noise: Pairs in which the same control answered twice.
         variants: Number of variants that the verdicts are corrected for.
@@ -183,7 +181,6 @@ def judge_experiment(
         verdict=verdict,
         sentence="",
         queries_needed=needed,
-        keys=dict(keys or {}),
         judged=told_apart(answered_with(apart, judgements)) if judgements else None,
         label_free=bounds,
         variants=variants,

@@ -117,11 +117,9 @@ def teams_of(pairs: Iterable[RecordedPair]) -> Teams:
     }
 
 
-def evidence(database: EvaluationDatabase, experiment: str) -> ExperimentReport | None:
-    """The report on the experiment with this id, over all stored pairs; None where there is none."""
-    return (
-        next((one.report for one in judge_experiments(database, experiment=experiment)), None) if experiment else None
-    )
+def find_experiment(database: EvaluationDatabase, name: str) -> JudgedExperiment | None:
+    """The experiment with this id, judged over all stored pairs; None where there is none."""
+    return next(iter(judge_experiments(database, experiment=name)), None) if name else None
 
 
 def known_judgements(database: EvaluationDatabase) -> Judgements:

@@ -18,7 +18,7 @@ from speckit_memory.evaluation.experiments.criteria import Figure, Figures, prom
 from speckit_memory.evaluation.experiments.experiment_evidence import MetricEvidence
 from speckit_memory.evaluation.experiments.experiment_quality import known_of, over_all, p_value, questions_of
 from speckit_memory.evaluation.experiments.experiment_report import ExperimentReport
-from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, judge_experiments
+from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, find_experiment
 from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS
 from speckit_memory.evaluation.statistics.report import as_document
 from speckit_memory.evaluation.statistics.sequential import (
@@ -31,7 +31,6 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation
 from speckit_memory.pipeline.ports import Column
 
-SEED = 20
 LIVE = "live queries"
 """The origin of queries that users asked, in every store."""
 
@@ -63,7 +62,7 @@ def find_comparison(database: EvaluationDatabase, name: str, *, promoted: bool =
     """
     stored = database.evaluation(name)
     kept = stored is not None and "differences" in stored.document
-    live = None if kept and promoted else _live(database, name)
+    live = None if kept and promoted else find_experiment(database, name)
     if live is not None and not (stored and kept and stored.document["compared"] > live.report.compared):
         asked = frozenset((LIVE, pair.query.id) for pair in live.answered())
         latest = max(pair.query.at for pair in live.pairs) if live.pairs else 0.0
@@ -87,7 +86,7 @@ def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
 
     Other comparisons are stored anyway.
     """
-    live, stored = _live(database, name), database.evaluation(name)
+    live, stored = find_experiment(database, name), database.evaluation(name)
     if live is None or (stored is not None and stored.document.get("compared", 0) > live.report.compared):
         return
     database.keep(as_evaluation(live.report, ExperimentFigures(live), at))
@@ -96,10 +95,6 @@ def keep_evidence(database: EvaluationDatabase, name: str, at: float) -> None:
 def missing(one: JudgedExperiment, flag: Flag) -> list[str]:
     """Lists what an experiment lacks to justify an enabled flag."""
     return promotion_lacks(flag, ExperimentFigures(one))
-
-
-def _live(database: EvaluationDatabase, name: str) -> JudgedExperiment | None:
-    return next(iter(judge_experiments(database, experiment=name)), None) if name else None
 
 
 @dataclass(frozen=True, slots=True)

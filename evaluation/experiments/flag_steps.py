@@ -11,7 +11,7 @@ from typing import Literal
 
 from speckit_memory.config.flags.flag import ACTIVE, ON, STATES, Flag
 from speckit_memory.evaluation.experiments.criteria import figure_of, promotion_lacks
-from speckit_memory.evaluation.experiments.experiments import evidence
+from speckit_memory.evaluation.experiments.experiments import find_experiment
 from speckit_memory.evaluation.experiments.flag_evidence import CitedComparison, find_comparison
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import experiment_id
@@ -111,10 +111,10 @@ def too_dear(whole: Effective, name: str, registry: Registry, database: Evaluati
         database: The evaluation database.
     """
     closed, opened = hashes(whole, name, registry)
-    report = evidence(database, experiment_id(closed, opened, "dark_run"))
-    if report is None or report.cost.spent is None or not report.cost.budget_broken:
+    found = find_experiment(database, experiment_id(closed, opened, "dark_run"))
+    if found is None or (spent := found.report.cost.spent) is None or not found.report.cost.budget_broken:
         return []
-    spent, budget = report.cost.spent, report.cost.budget_ms
+    budget = found.report.cost.budget_ms
     return [f"its dark run took {spent.p95:.0f} ms (p95 of {spent.n:,} queries), the budget is {budget:g} ms"]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from speckit_memory.evaluation.statistics.report import Report, Table, as_document
+from speckit_memory.evaluation.statistics.report import Report, Table, as_document, figure
 from speckit_memory.memory.store.evaluation.records import PipelineRecord, ScoreSample
 
 
@@ -54,8 +54,8 @@ class ScoringReport:
             answers = "1 answer" if one.queries == 1 else f"{one.queries:,} answers"
             rows = [["step", "answers", "moved scores", "by", "moved ranks", "by"]]
             for step in one.steps:
-                scores = [_share(step.moved_scores), _number(step.score_change, 4)]
-                ranks = [_share(step.moved_ranks), _number(step.rank_change, 2)]
+                scores = [_share(step.moved_scores), figure(step.score_change, 4)]
+                ranks = [_share(step.moved_ranks), figure(step.rank_change, 2)]
                 rows.append([step.step, f"{step.queries:,}", *scores, *ranks])
             tables.append(Table(rows, f"{one.name or 'a pipeline'} ({one.hash}), {answers} in the sample"))
         return Report("How each step changed scores and ranks of results", tables=tables, data=data)
@@ -123,7 +123,3 @@ def _summed(step: str, count: int, moved: Sequence[tuple[float, float]]) -> Step
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

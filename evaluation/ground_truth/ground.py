@@ -12,7 +12,7 @@ from typing import Protocol
 from speckit_memory.config.files.regular_file import reading
 from speckit_memory.evaluation.datasets.dataset import EDGES, Dataset, DatasetQuery, read
 from speckit_memory.evaluation.datasets.documents import DatasetDocument, document_files
-from speckit_memory.evaluation.measuring.temporary_store import Opener, throwaway_store
+from speckit_memory.evaluation.measuring.measure import Opener, throwaway_store
 
 _CHUNK = 1 << 20
 

@@ -6,8 +6,9 @@ their answers are cached: while only fusion, reranking or another channel change
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from speckit_memory.memory.store.records import Tier
 from speckit_memory.pipeline.model.columns import Hits, Plan, Query
 from speckit_memory.pipeline.ports import Column, Ids, Store, Unavailable
 from speckit_memory.pipeline.roles.composition import BoundStep, Pipeline
-from speckit_memory.pipeline.roles.contracts import Channel, Understander
 from speckit_memory.pipeline.running.runner import Outcome, Runner
 
 KEPT = 4
@@ -31,36 +31,30 @@ Answers = dict[tuple[str, int], Any]
 """Answers by question, which includes the plan, and limit."""
 
 
-class CachedChannel:
-    """A channel that caches its answers; all are from one state of one store."""
+class CachedStep:
+    """A channel, or a step of query understanding, that caches its answers; all are from one state of one store."""
 
-    def __init__(self, channel: Channel, answers: Answers) -> None:
-        self._channel = channel
+    def __init__(self, component: Any, answers: Answers) -> None:
+        self._component = component
         self._answers = answers
 
     def search(self, query: Query, limit: int, store: Store) -> Hits | Unavailable:
         """The channel's answer, from the cache if it has answered this question before."""
-        key = repr(query), limit
-        if key not in self._answers:
-            self._answers[key] = self._channel.search(query, limit, store)
-        found: Hits | Unavailable = self._answers[key]
+        found: Hits | Unavailable = self._known(
+            (repr(query), limit), partial(self._component.search, query, limit, store)
+        )
         return found
-
-
-class CachedUnderstander:
-    """A step of query understanding that caches its answers, like `CachedChannel`."""
-
-    def __init__(self, understander: Understander, answers: Answers) -> None:
-        self._understander = understander
-        self._answers = answers
 
     def understand(self, query: Query, plan: Plan, store: Store) -> Plan | Unavailable:
         """The step's answer, from the cache if it has answered this question before."""
-        key = repr((query, plan)), 0
-        if key not in self._answers:
-            self._answers[key] = self._understander.understand(query, plan, store)
-        found: Plan | Unavailable = self._answers[key]
+        ask = partial(self._component.understand, query, plan, store)
+        found: Plan | Unavailable = self._known((repr((query, plan)), 0), ask)
         return found
+
+    def _known(self, key: tuple[str, int], ask: Callable[[], Any]) -> Any:
+        if key not in self._answers:
+            self._answers[key] = ask()
+        return self._answers[key]
 
 
 class StepCache:
@@ -72,8 +66,8 @@ class StepCache:
     def caching(self, pipeline: Pipeline) -> Pipeline:
         """The same pipeline, with steps that share cached answers with steps of the same configuration."""
         stage = pipeline.candidates
-        understand = (replace(s, component=CachedUnderstander(s.component, self._by(s))) for s in stage.understand)
-        channels = (replace(s, component=CachedChannel(s.component, self._by(s))) for s in stage.channels)
+        understand = (replace(s, component=CachedStep(s.component, self._by(s))) for s in stage.understand)
+        channels = (replace(s, component=CachedStep(s.component, self._by(s))) for s in stage.channels)
         return replace(pipeline, candidates=replace(stage, understand=tuple(understand), channels=tuple(channels)))
 
     def _by(self, step: BoundStep[object]) -> Answers:

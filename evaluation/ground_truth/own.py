@@ -23,8 +23,7 @@ from speckit_memory.evaluation.ground_truth.own_queries import (
     own_documents,
     own_queries,
 )
-from speckit_memory.evaluation.measuring.measure import OnMeasured
-from speckit_memory.evaluation.measuring.temporary_store import ThrowawayStore
+from speckit_memory.evaluation.measuring.measure import OnMeasured, ThrowawayStore
 from speckit_memory.evaluation.statistics.metrics import relevant
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
 from speckit_memory.memory.store.evaluation.records import USE_GRADES, QueryJudgement, QueryRecord, UseRecord

@@ -117,6 +117,12 @@ def agree_each(pairs: Iterable[tuple[Iterable[tuple[Id, float]], Iterable[tuple[
     return found
 
 
+def mean_tau(agreements: Iterable[Agreement[Any]]) -> float | None:
+    """The mean Kendall tau-b over the pairs in which neither ranking is empty; None without such a pair."""
+    taus = [one.kendall_tau_b for one in agreements if one.kendall_tau_b is not None]
+    return float(np.mean(taus)) if taus else None
+
+
 def _ranks(ranking: Iterable[Id]) -> dict[Id, int]:
     return {row: rank for rank, row in enumerate(ranking, start=1)}
 

@@ -82,6 +82,11 @@ class Report:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+def figure(value: float | None, digits: int = 3) -> str:
+    """A number without unit; a dash for None."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
 def warnings_of(warnings: Sequence[str]) -> list[str]:
     """Warnings as notes of a report."""
     return [f"warning: {warning}" for warning in warnings]

@@ -10,7 +10,8 @@ from speckit_memory.evaluation.running.report import sentence
 from speckit_memory.evaluation.running.tunable import Parameter
 from speckit_memory.evaluation.statistics.comparison import Comparison
 from speckit_memory.evaluation.statistics.report import Report, Table, as_document, warnings_of
-from speckit_memory.evaluation.tuning.parameter_search import OBJECTIVE
+
+OBJECTIVE = "nDCG@10"
 
 
 @dataclass(frozen=True, slots=True)

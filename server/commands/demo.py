@@ -136,7 +136,7 @@ def corpus() -> list[Source]:
     """The documents. Raises E010 if the installation lacks them."""
     from speckit_memory.evaluation.datasets.documents import MARKDOWN, documents
     from speckit_memory.evaluation.datasets.lines import Problems
-    from speckit_memory.evaluation.measuring.temporary_store import source_of
+    from speckit_memory.evaluation.measuring.measure import source_of
 
     problems = Problems()
     found = [

@@ -204,8 +204,10 @@ def _change(
     try:  # the file is authoritative; the database only records time and reason
         database = in_use.opened(create=folder.is_dir())
         if database is not None:
+            from speckit_memory.memory.store.evaluation.records import FlagChange
+
             with database:
-                database.flag_changed(flag.name, flag.state, after, time.time(), evidence)
+                database.flag_changed(FlagChange(flag.name, flag.state, after, time.time(), evidence))
             unrecorded = ""
     except SpeckitError as error:
         unrecorded = error.problems[0].message

@@ -28,11 +28,6 @@ def milliseconds(value: float, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}.{digits}f} ms"
 
 
-def figure(value: float | None) -> str:
-    """A number without unit; a dash for None."""
-    return "–" if value is None else f"{value:.3f}"
-
-
 def in_common(agreement: Agreement[Any]) -> str:
     """Says how many of the first ten rows, or of fewer if there are fewer, two answers share."""
     both, shown = agreement.common(10)

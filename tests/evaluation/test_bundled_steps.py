@@ -11,7 +11,7 @@ from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE
 from speckit_memory.engine import Memory, components
 from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import Dataset, read
-from speckit_memory.evaluation.measuring.temporary_store import ThrowawayStore, throwaway_store
+from speckit_memory.evaluation.measuring.measure import ThrowawayStore, throwaway_store
 from speckit_memory.pipeline.configuration.builder import check_pipeline, examine
 from speckit_memory.pipeline.configuration.effective import Effective
 from speckit_memory.pipeline.configuration.variants import without

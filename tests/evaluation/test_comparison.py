@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from speckit_memory.evaluation.statistics.comparison import COMPARED_METRICS, compare, largest_weight, macro_averaged
+from speckit_memory.evaluation.statistics.comparison import (
+    COMPARED_METRICS,
+    compare,
+    largest_weight,
+    macro_averaged,
+    verdict_of,
+)
 from speckit_memory.evaluation.statistics.sequential import anytime_interval, anytime_p
 
 
@@ -85,3 +91,20 @@ def test_the_correction_covers_all_comparisons_of_the_report() -> None:
     assert [(c.a, c.b, c.metric) for c in together] == [
         (a, b, metric) for a, b in (("a", "b"), ("a", "c"), ("b", "c")) for metric in COMPARED_METRICS
     ]
+
+
+@pytest.mark.requirement("E2")
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.0001, 0.2), "better"),
+        ((-0.2, -0.0001), "worse"),
+        ((0.0, 0.2), "undecided"),
+        ((-0.005, 0.005), "same"),
+        ((-0.0051, 0.005), "undecided"),
+        ((-0.005, 0.0051), "undecided"),
+        ((0.001, 0.004), "better"),
+    ],
+)
+def test_a_verdict_changes_at_its_border(interval: tuple[float, float], verdict: str) -> None:
+    assert verdict_of(interval) == verdict

@@ -14,11 +14,13 @@ from scipy.stats import binom
 from speckit_memory.evaluation.statistics.sequential import (
     anytime_interval,
     anytime_p,
+    largest_loss,
     log_evidence,
     median_interval,
     minimum_detectable_effect,
     quantile_interval,
     queries_needed,
+    queries_to_rule_out,
 )
 from speckit_memory.pipeline.ports import Column
 
@@ -57,18 +59,16 @@ def ever_shown(differences: Column, every: int) -> Column:
 
 
 @pytest.mark.requirement("P5.peeking")
-@pytest.mark.parametrize("draw", [ndcg(0.5), hit, skewed])
+@pytest.mark.parametrize(
+    ("draw", "queries", "every"),
+    [(ndcg(0.5), QUERIES, 5), (hit, QUERIES, 5), (skewed, QUERIES, 5), (ndcg(0.5), 120, 1)],
+)
 @pytest.mark.usefixtures("simulated")
-def test_of_a_thousand_experiments_on_equal_pipelines_few_ever_call_one_better(draw: Draw) -> None:
-    differences = draw(np.random.default_rng(42), (EXPERIMENTS, QUERIES))
-    assert ever_shown(differences, every=5).mean() <= 0.05
-
-
-@pytest.mark.requirement("P5.peeking")
-@pytest.mark.usefixtures("simulated")
-def test_a_look_after_every_query_calls_equal_pipelines_different_as_seldom() -> None:
-    differences = ndcg(0.5)(np.random.default_rng(43), (EXPERIMENTS, 120))
-    assert ever_shown(differences, every=1).mean() <= 0.05
+def test_of_a_thousand_experiments_on_equal_pipelines_few_ever_call_one_better(
+    draw: Draw, queries: int, every: int
+) -> None:
+    differences = draw(np.random.default_rng(42), (EXPERIMENTS, queries))
+    assert ever_shown(differences, every=every).mean() <= 0.05
 
 
 def test_a_test_for_a_fixed_number_of_queries_would_be_wrong_more_often() -> None:
@@ -180,3 +180,41 @@ def test_the_interval_of_a_high_quantile_holds_it_at_every_look() -> None:
         closed += np.isfinite(found[-1][1])
     assert missed <= 6
     assert closed > 100  # 300 queries are enough to say something
+
+
+@pytest.mark.requirement("E8.hidden")
+@pytest.mark.parametrize("gain", [0.0, 0.1, 1.0])
+def test_queries_that_lose_nothing_do_not_rule_out_rare_losses(gain: float) -> None:
+    few = np.r_[np.zeros(19), gain]
+    assert 0.1 < largest_loss(few, alpha=0.05) < 0.17
+    assert largest_loss(np.tile(few, 50), alpha=0.05) < largest_loss(few, alpha=0.05) / 10
+
+
+def test_a_loss_that_one_query_in_twenty_has_hides_no_oftener_than_in_five_of_a_hundred_draws() -> None:
+    chance = np.random.default_rng(5)
+
+    def missed(draw: Column, loss: float) -> bool:
+        return largest_loss(draw, alpha=0.05) < loss
+
+    rare = [np.where(chance.random(40) < 0.05, -1.0, 0.02) for _ in range(400)]
+    spread = [chance.choice([-0.5, 0.0, 0.25], 60, p=[0.2, 0.5, 0.3]) for _ in range(400)]
+    assert np.mean([missed(draw, 0.05 - 0.95 * 0.02) for draw in rare]) <= 0.05
+    assert np.mean([missed(draw, 0.025) for draw in spread]) <= 0.05
+
+
+def test_many_small_losses_hide_little_more_than_they_are_and_a_gain_hides_none() -> None:
+    small = np.where(np.arange(1_000) % 3 == 0, -0.01, 0.0)
+    assert 0.0033 < largest_loss(small, alpha=0.05) < 0.01
+    assert largest_loss(np.full(200, 0.1), alpha=0.05) == 0.0
+    assert largest_loss(np.array([-1.0, -1.0]), alpha=0.05) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.1])
+def test_as_many_queries_as_are_said_to_be_needed_rule_the_margin_out(gain: float) -> None:
+    few = np.r_[np.zeros(19), gain]
+    needed = queries_to_rule_out(0.02, few, alpha=0.05)
+    assert needed is not None
+    assert needed > 100
+    assert largest_loss(np.resize(few, needed), alpha=0.05) <= 0.02
+    assert largest_loss(np.resize(few, needed // 2), alpha=0.05) > 0.02
+    assert queries_to_rule_out(0.02, np.full(50, -0.2), alpha=0.05) is None

@@ -8,6 +8,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.evaluation.records import PlacementChange
 from tests.server.doors import call
 from tests.server.test_mcp_stdio import calls
 from tests.server.test_told_over_mcp import note, pipeline_file
@@ -24,7 +25,7 @@ def failing(workspace: Path) -> Path:
     del hashes["bm25"]
     with EvaluationDatabase.open(evaluation_file(workspace / "memory.db")) as database:
         for dark_run in hashes.values():
-            database.retreat(control, dark_run, "off", "p95 of 812 ms", 4e9)
+            database.record((), retreats=[PlacementChange(control, dark_run, "off", "p95 of 812 ms", 4e9)])
     return workspace
 
 

@@ -10,7 +10,7 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.datasets.dataset import read
-from speckit_memory.evaluation.measuring.temporary_store import source_of
+from speckit_memory.evaluation.measuring.measure import source_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import QueryJudgement
 from tests.server.doors import call

@@ -12,7 +12,7 @@ from speckit_memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.statistics.distinct_queries import lot
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
-from speckit_memory.memory.store.evaluation.records import DroppedQueries, Mode, experiment_id
+from speckit_memory.memory.store.evaluation.records import DroppedQueries, Mode, PlacementChange, experiment_id
 from speckit_memory.server.shadows.wording import since
 from tests.server.doors import call
 from tests.server.terminals import on_terminal
@@ -125,7 +125,9 @@ def test_a_report_judges_by_the_budget_of_the_pipeline_that_was_in_force(workspa
 def test_failures_and_retreats_are_told(workspace: Path, store: Path) -> None:
     seen = [observed(n, ORDER, OTHER, failure="RuntimeError in rsf" if n < 4 else "") for n in range(12)]
     with recorded(store, seen) as database:
-        database.retreat(CONTROL.hash, VARIANT.hash, "off", "p95 of 812 ms is over 500 ms", START)
+        database.record(
+            (), retreats=[PlacementChange(CONTROL.hash, VARIANT.hash, "off", "p95 of 812 ms is over 500 ms", START)]
+        )
     (found,) = call(workspace, ["shadow", "report", "--json"]).json["comparisons"]
     ran = call(workspace, ["shadow", "report"])
     assert (found["failed"], found["compared"]) == (4, 8)

@@ -141,18 +141,6 @@ class EvaluationDatabase:
             key = experiment.control.hash, experiment.variant.hash, experiment.mode, experiment.epoch
             return observations.pairs_of(connection, *key, since or 0.0)
 
-    def retreat(self, control: str, variant: str, placement: str, reason: str, at: float) -> None:
-        """Records that a variant was moved off the request path, or switched off.
-
-        Args:
-            control: Hash of the control pipeline.
-            variant: Hash of the variant.
-            placement: The new placement; "off" when switched off.
-            reason: The reason, without quoted content.
-            at: The time, in epoch seconds.
-        """
-        self.record((), retreats=(PlacementChange(control, variant, placement, reason, at),))
-
     def prune(self, *, before: float, max_bytes: int, steps: int = 4, texts_before: float = 0.0) -> int:
         """Deletes old queries with their answers and texts, overwriting them in the file and its log.
 

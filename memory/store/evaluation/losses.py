@@ -49,40 +49,40 @@ SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
 _BESIDE = ("DELETE FROM scorings WHERE at < ?", "DELETE FROM uses WHERE at < ?")
 
 
-def put_dropped(connection: Connection, dropped: DroppedQueries, at: float | None = None) -> None:
-    """Adds dropped queries to the count of the hour of `at` (epoch seconds; None for now)."""
-    hour = int((time.time() if at is None else at) // _HOUR)
+def put_dropped(connection: Connection, dropped: DroppedQueries) -> None:
+    """Adds dropped queries to the count of the present hour."""
+    hour = int(time.time() // _HOUR)
     connection.execute(
         "INSERT INTO dropped VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
         (dropped.control, dropped.variant, dropped.mode, dropped.why, hour, dropped.count),
     )
 
 
-def prune_before(connection: Connection, moment: float, most: int = STEP) -> int:
-    """Deletes up to `most` of the oldest queries before a time with all dependent rows, adding them to the counts of
+def prune_before(connection: Connection, moment: float) -> int:
+    """Deletes up to `STEP` of the oldest queries before a time with all dependent rows, adding them to the counts of
     pruned queries; returns their number."""
     # Count first: all three select the very rows that _GIVE_UP deletes next.
     for sql in (_COUNT_PAIRS, _COUNT_REPLAYS, _COUNT_QUERIES):
-        connection.execute(sql, (moment, most))
-    connection.execute(_GIVE_UP, (moment, most))
+        connection.execute(sql, (moment, STEP))
+    connection.execute(_GIVE_UP, (moment, STEP))
     given_up = connection.changes()
-    if given_up < most:  # no queries of that age are left: independent records may be deleted too
+    if given_up < STEP:  # no queries of that age are left: independent records may be deleted too
         for sql in _BESIDE:
             connection.execute(sql, (moment,))
         connection.execute("DELETE FROM dropped WHERE hour < ?", (int(moment // _HOUR),))
     return given_up
 
 
-def forget_texts(connection: Connection, moment: float, most: int = STEP) -> int:
-    """Deletes only the texts of up to `most` queries before a time; returns their number."""
-    connection.execute(_FORGET, (moment, most))
+def forget_texts(connection: Connection, moment: float) -> int:
+    """Deletes only the texts of up to `STEP` queries before a time; returns their number."""
+    connection.execute(_FORGET, (moment, STEP))
     return connection.changes()
 
 
-def moment_of(connection: Connection, most: int = STEP) -> float | None:
-    """A time just after that of the `most` oldest queries; None when there are no queries."""
+def moment_of(connection: Connection) -> float | None:
+    """A time just after that of the `STEP` oldest queries; None when there are no queries."""
     found: float | None = value(
-        connection, "SELECT max(at) FROM (SELECT at FROM queries ORDER BY at, number LIMIT ?)", (most,)
+        connection, "SELECT max(at) FROM (SELECT at FROM queries ORDER BY at, number LIMIT ?)", (STEP,)
     )
     # pruning takes what is strictly before its time: step over the last of these queries
     return None if found is None else found + 1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from typing import Any, get_args
 
@@ -47,11 +48,10 @@ Key = tuple[str, str, Mode, str]
 SERVED = "served"
 """The mode of the answer that the caller received."""
 
-_QUERY = (
-    'id, at, intent, complexity, folder, mode, "limit", wordings, session, store, state, rephrased_by, '
-    "question_digest, question, read_point"
-)
-_QUERY_OF_Q = ", ".join(f"q.{column}" for column in _QUERY.split(", "))
+_FIELDS = tuple(one.name for one in fields(QueryRecord) if one.name != "asked")
+"""The fields of a query, which are the columns of its table; what was asked is never kept."""
+_QUERY = ", ".join(f'"{name}"' for name in _FIELDS)
+_QUERY_OF_Q = ", ".join(f'q."{name}"' for name in _FIELDS)
 _ANSWER = "{0}.pipeline, {0}.memories, {0}.scores, {0}.total_ms, {0}.layout, {0}.costs, {0}.failure"
 # Rows of _PAIRS and _REPLAYS have the same columns: query, control's answer, how the variant ran, its answer (`_pair`).
 _PAIRS = f"""
@@ -122,7 +122,7 @@ SELECT count(*), coalesce(sum(v.failure <> ''), 0) FROM answers v JOIN pairs p O
 JOIN answers c ON c.query = v.query AND c.mode = 'served' AND c.pipeline = ?1
 WHERE v.pipeline = ?2 AND v.mode = ?3
 """
-_QUERY_COLUMNS = len(_QUERY.split(", "))
+_QUERY_COLUMNS = len(_FIELDS)
 _ANSWER_COLUMNS = 7
 
 
@@ -144,28 +144,14 @@ def pipelines(connection: Connection) -> dict[str, PipelineRecord]:
 def put_observation(connection: Connection, seen: Observation) -> None:
     """Stores one query with its answers. Existing rows are kept; new variants are added."""
     query = seen.query
-    question, read_point = (
-        None if value is None else json.dumps(value, ensure_ascii=False) for value in (query.question, query.read_point)
-    )
+    texts = {
+        name: None if value is None else json.dumps(value, ensure_ascii=False)
+        for name, value in (("question", query.question), ("read_point", query.read_point))
+    }
+    stored = {**{name: getattr(query, name) for name in _FIELDS}, "question_digest": question_digest(connection, query)}
     connection.execute(
         f"INSERT INTO queries ({_QUERY}) VALUES ({', '.join('?' * _QUERY_COLUMNS)}) ON CONFLICT (id) DO NOTHING",
-        (
-            query.id,
-            query.at,
-            query.intent,
-            query.complexity,
-            query.folder,
-            query.mode,
-            query.limit,
-            query.wordings,
-            query.session,
-            query.store,
-            query.state,
-            query.rephrased_by,
-            question_digest(connection, query),
-            question,
-            read_point,
-        ),
+        tuple((stored | texts).values()),
     )
     number = value(connection, "SELECT number FROM queries WHERE id = ?", (query.id,))
     _put_answer(connection, number, seen.control, SERVED)
@@ -397,10 +383,10 @@ def _pairs(connection: Connection, sql: str, wanted: tuple[Any, ...]) -> list[Re
 
 
 def _query(row: Sequence[Any]) -> QueryRecord:
-    *known, rephrased_by, digest, question, read_point = row
-    known += [None if text is None else json.loads(text) for text in (question, read_point)]
-    known += [digest, "", rephrased_by]  # what was asked is never kept
-    return QueryRecord(*known)
+    stored = dict(zip(_FIELDS, row, strict=True))
+    for name in ("question", "read_point"):
+        stored[name] = None if stored[name] is None else json.loads(stored[name])
+    return QueryRecord(**stored)
 
 
 def _answer(

@@ -216,20 +216,11 @@ def metrics(connection: Connection) -> list[str]:
     return [str(name) for (name,) in rows(connection, "SELECT DISTINCT metric FROM metric_snapshots ORDER BY metric")]
 
 
-def put_flag_change(connection: Connection, name: str, before: str, after: str, at: float, evidence: str) -> None:
-    """Records a change of a flag.
-
-    Args:
-        connection: A connection inside a transaction.
-        name: Name of the flag.
-        before: The state before.
-        after: The state after.
-        at: The time, in epoch seconds.
-        evidence: Id of the experiment or evaluation that was the reason; "" for none.
-    """
+def put_flag_change(connection: Connection, change: FlagChange) -> None:
+    """Records a change of a flag."""
     connection.execute(
         "INSERT INTO flag_changes (name, before, after, at, evidence) VALUES (?, ?, ?, ?, ?)",
-        (name, before, after, at, evidence),
+        (change.name, change.before, change.after, change.at, change.evidence),
     )
 
 

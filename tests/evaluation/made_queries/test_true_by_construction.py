@@ -19,23 +19,8 @@ from speckit_memory.memory.indexing import Analyser
 from tests.evaluation.made_queries.made import collection, made
 
 SYLLABLES = (
-    "bro",
-    "cal",
-    "dor",
-    "fin",
-    "gul",
-    "hem",
-    "jas",
-    "kip",
-    "lum",
-    "mon",
-    "nar",
-    "pes",
-    "rud",
-    "tiv",
-    "wex",
-    "zog",
-)
+    "bro", "cal", "dor", "fin", "gul", "hem", "jas", "kip", "lum", "mon", "nar", "pes", "rud", "tiv", "wex", "zog",
+)  # fmt: skip
 WORDS = ["".join(chosen) for chosen in product(SYLLABLES, repeat=3)]
 
 

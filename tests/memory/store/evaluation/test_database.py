@@ -212,7 +212,7 @@ def test_what_is_kept_beside_answers_is_read_back(evaluation: EvaluationDatabase
     assert evaluation.uses() == [use, UseRecord("0" * 16, 7, "opened", 2, 6.0)]
     assert evaluation.uses(since=5.5) == [UseRecord("0" * 16, 7, "opened", 2, 6.0)]
     assert evaluation.scorings() == [scoring]
-    evaluation.retreat("c", "v", "worker", "p95 of 600 ms", 3.0)
+    evaluation.record((), retreats=[PlacementChange("c", "v", "worker", "p95 of 600 ms", 3.0)])
     assert [retreat.placement for retreat in evaluation.retreats()] == ["worker", "off"]
 
 
@@ -245,8 +245,8 @@ def test_evaluations_keep_their_history_and_their_figures(evaluation: Evaluation
 
 
 def test_changes_of_flags_are_kept_with_their_evidence(evaluation: EvaluationDatabase) -> None:
-    evaluation.flag_changed("SPECKIT_RSF", "shadow", "enabled", 2.0, "a" * 12)
-    evaluation.flag_changed("SPECKIT_MMR", "off", "dark_run", 1.0, "")
+    evaluation.flag_changed(FlagChange("SPECKIT_RSF", "shadow", "enabled", 2.0, "a" * 12))
+    evaluation.flag_changed(FlagChange("SPECKIT_MMR", "off", "dark_run", 1.0, ""))
     assert evaluation.flag_changes("SPECKIT_RSF") == [FlagChange("SPECKIT_RSF", "shadow", "enabled", 2.0, "a" * 12)]
     assert [change.name for change in evaluation.flag_changes()] == ["SPECKIT_MMR", "SPECKIT_RSF"]
 
@@ -282,7 +282,7 @@ def test_the_oldest_make_room_and_the_file_gets_smaller(
     evaluation: EvaluationDatabase, observation: Callable[..., Observation], path: Path
 ) -> None:
     evaluation.record([observation(number) for number in range(3000)])
-    evaluation.flag_changed("SPECKIT_RSF", "off", "shadow", 1.0, "")
+    evaluation.flag_changed(FlagChange("SPECKIT_RSF", "off", "shadow", 1.0, ""))
     with EvaluationDatabase.open(path) as other:  # the log goes into the file when the last user leaves
         evaluation.close()
         other.close()
