@@ -1,4 +1,5 @@
-"""Archives old, unused, doubted memories and expired ones, and restores them (features F7 and M5)."""
+"""Archives old, unused, doubted memories and expired ones, restores them (features F7 and M5), and deletes memories
+whose files have been absent for too long (feature I8)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from speckit_memory.memory.store.read_model.facts.columns import TEMPORARY_LIFE
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables.memories import absences, archivals
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.links import resolve_links
 
-OLD_SECONDS = 90 * 86_400.0
+DAY = 86_400.0
+OLD_SECONDS = 90 * DAY
 """A memory created, changed or restored within this time is not archived."""
 FEW_USES = 2
 """A memory served this often is not archived."""
@@ -58,6 +62,19 @@ def count_expired(connection: Connection, now: float) -> int:
 def archive_expired(txn: Transaction, now: float) -> int:
     """Archive up to `BATCH` of them; returns their number. Searches have ignored them since they expired."""
     return _archive(txn, _EXPIRED, "expired", now)
+
+
+def count_absent(connection: Connection, now: float, days: float) -> int:
+    """Number of memories that have been absent for more than `days` at `now` (epoch seconds)."""
+    return absences.count(connection, now - days * DAY)
+
+
+def delete_absent(txn: Transaction, now: float, days: float) -> int:
+    """Delete up to `BATCH` of these memories for good; returns their number."""
+    deleted = writer.delete_memories(txn, absences.oldest(txn.connection, now - days * DAY, BATCH))
+    if deleted:
+        resolve_links(txn, now)
+    return deleted
 
 
 def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRecord, bool]:

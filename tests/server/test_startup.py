@@ -125,12 +125,10 @@ def test_a_search_at_the_command_line_imports_what_stands_in_the_list_and_nothin
     assert {found[1] for name in names if (found := READERS.fullmatch(name))} == {
         *("intake.secret_forms", "intake.secrets"),  # a question is kept without its secrets
         *("models.crossencoders", "models.embedders", "models.passage_vectors"),
-        *(f"models.crossencoders.{module}" for module in ("choice", "guarded", "none", "protocol")),
+        *(f"models.crossencoders.{module}" for module in ("choice", "guarded")),
         *(
             f"models.embedders.{module}"
-            for module in (
-                *("choice", "counting", "model_folder", "protocol", "static", "token_rows"),
-            )
+            for module in (*("choice", "counting", "model_folder", "protocol", "static", "token_rows"),)
         ),
         *(
             f"parsing.{module}"

@@ -159,12 +159,13 @@ class StaticEmbedder:
 
     def _revision(self) -> str:
         """The beginning of the digest of both data files."""
-        if not self._digest:
+        digest = self._digest
+        if not digest:
             # Checked twice, the second time under the lock; the same in `_loaded` and `_read_tokeniser`.
             with opening(), self._lock:
-                digest = _bundled_digest if self._bundled else _file_digest
-                self._digest = self._digest or digest(self._data())
-        return self._digest[:12]
+                read = _bundled_digest if self._bundled else _file_digest
+                digest = self._digest = self._digest or read(self._data())
+        return digest[:12]
 
     def _loaded(self) -> TokenRows:
         rows = self._rows
