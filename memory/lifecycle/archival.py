@@ -112,25 +112,26 @@ def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals
 
 def _ended(connection: Connection, memory: int, now: float) -> float | None:
     """When a memory expired; None if it has not."""
-    end: float | None = value(connection, _END, {**_facts(_END, now), "memory": memory})
+    end: float | None = value(connection, _END, {**_facts(now), "memory": memory})
     return end
 
 
 def _count(connection: Connection, condition: str, now: float) -> int:
-    number: int = value(connection, f"SELECT count(*) {condition}", _facts(condition, now))
+    number: int = value(connection, f"SELECT count(*) {condition}", _facts(now))
     return number
 
 
 def _archive(txn: Transaction, condition: str, reason: archivals.Reason, now: float) -> int:
     # all ids are read before the first write, which changes a table that the query joins
     chosen = f"SELECT m.id {condition} ORDER BY m.id LIMIT {BATCH}"
-    found = [memory for (memory,) in rows(txn.connection, chosen, _facts(condition, now))]
+    found = [memory for (memory,) in rows(txn.connection, chosen, _facts(now))]
     archivals.archive(txn, found, reason, now)
     return len(found)
 
 
-def _facts(condition: str, now: float) -> dict[str, object]:
-    facts: dict[str, object] = {
+def _facts(now: float) -> dict[str, object]:
+    """The values of all conditions; a statement takes those that it names."""
+    return {
         "protected": texts(PROTECTED),
         "few": FEW_USES,
         "doubted": DOUBTED,
@@ -141,4 +142,3 @@ def _facts(condition: str, now: float) -> dict[str, object]:
         "old": OLD_SECONDS,
         "life": TEMPORARY_LIFE,
     }
-    return {name: fact for name, fact in facts.items() if f":{name}" in condition}
