@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.graph import entity_links, entity_scan, ranking
+from speckit_memory.memory.graph import entity_links, ranking
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.reading.density import Density, density, describe_density
 from speckit_memory.memory.store.tables.graph import edges, entities, ranks
@@ -17,7 +17,7 @@ from speckit_memory.memory.store.tables.graph.edges import DELIBERATE
 REMOVAL = "graph remove"
 """The maker of removals in the link history; `links undo --by` reverts them."""
 
-Found = TypeVar("Found", entity_scan.Found, entity_links.Differences, ranking.GraphRanking | None)
+Found = TypeVar("Found", entity_links.Scanned, entity_links.Differences, ranking.GraphRanking | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def link_names(database: Database) -> LinkedNames:
     """
     before = _linked(database.reader())
     searched = 0
-    while more := _step(database, entity_scan.scan_entities, entity_scan.keep):
+    while more := _step(database, entity_links.scan_entities, entity_links.keep_names):
         searched += more
     while _step(database, entity_links.differences, entity_links.write):
         pass

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.upkeep import selection_learning
-from speckit_memory.memory.graph import entity_links, entity_scan, ranking
+from speckit_memory.memory.graph import entity_links, ranking
 from speckit_memory.memory.indexing import encoder_vectors, pending_vectors, summaries
 from speckit_memory.memory.intake import suspicions, unfinished_saves
-from speckit_memory.memory.lifecycle import absence, archival, consolidation, old_sessions
+from speckit_memory.memory.lifecycle import archival, consolidation, old_sessions
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.tables.vectors import embedding_cache
 
@@ -91,8 +91,8 @@ NAME_JOBS = (
         "names",
         HOUR,
         "memories searched for names",
-        entity_scan.waiting,
-        _from_one_state(entity_scan.scan_entities, entity_scan.keep),
+        entity_links.unscanned,
+        _from_one_state(entity_links.scan_entities, entity_links.keep_names),
     ),
     Job(
         "entities",
@@ -147,8 +147,8 @@ def jobs_for(opened: OpenStore) -> tuple[Job, ...]:
             "absent",
             2 * HOUR,
             "memories deleted whose files were absent too long",
-            lambda connection, now: absence.count_expired(connection, now, days()),
-            lambda txn, now: absence.delete_over(txn, now, days()),
+            lambda connection, now: archival.count_absent(connection, now, days()),
+            lambda txn, now: archival.delete_absent(txn, now, days()),
         ),
         *(NAME_JOBS if opened.entities == "link" else ()),
         Job("ranks", HOUR, "memories ranked", ranking.stale, _from_one_state(ranking.compute_ranks, ranking.write)),

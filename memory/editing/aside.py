@@ -31,7 +31,7 @@ def move_aside(root: Path, keys: Sequence[str], aside: Path) -> list[str]:
         _put_back(moved, aside, root)
         if isinstance(error, SpeckitError):
             raise
-        message = f"{key} cannot be moved aside: {(error.strerror or str(error)).lower()}; nothing was deleted"
+        message = f"{key} cannot be moved aside: {inside.reason(error)}; nothing was deleted"
         raise SpeckitError("E101", message) from error
     return moved
 
@@ -69,7 +69,7 @@ def move_back(root: Path, keys: Sequence[str], aside: Path) -> None:
         _put_back(moved, root, aside)
         if isinstance(error, SpeckitError):
             raise
-        message = f"{key} cannot be moved back: {(error.strerror or str(error)).lower()}"
+        message = f"{key} cannot be moved back: {inside.reason(error)}"
         raise SpeckitError("E101", message) from error
     if not lying_aside(aside):
         shutil.rmtree(aside, ignore_errors=True)

@@ -50,7 +50,7 @@ class DocumentFile:
                 if _read(self.root, self.key) != self.data:
                     raise SpeckitError("E100", f"{self.key} was changed by another program during the edit")
         except (OSError, TimeoutError) as error:
-            message = f"{self.key} cannot be written: {_reason(error)}"
+            message = f"{self.key} cannot be written: {inside.reason(error)}"
             raise SpeckitError("E101", message, actions=_ways_out(error)) from error
         placed_file.clear_left(self.path.parent)
         return DocumentFile(self.root, self.key, self.path, (mark + text).encode())
@@ -91,7 +91,7 @@ def create(root: Path, key: str, text: str) -> DocumentFile:
         if error.errno == EEXIST:
             message = f"{key} cannot be created: a file of that name exists"
             raise SpeckitError("E101", message, actions=_WHERE_A_FILE_IS) from error
-        message = f"{key} cannot be created: {_reason(error)}"
+        message = f"{key} cannot be created: {inside.reason(error)}"
         raise SpeckitError("E101", message, actions=_ways_out(error)) from error
     path = Path(os.path.realpath(root / key))
     placed_file.clear_left(path.parent)
@@ -103,14 +103,10 @@ def _read(root: Path, key: str) -> bytes:
         return inside.read(root, key, LARGEST_FILE).data
     except OSError as error:
         code = "E010" if error.errno == ENOENT else "E014"
-        raise SpeckitError(code, f"{key}: {_reason(error)}") from error
+        raise SpeckitError(code, f"{key}: {inside.reason(error)}") from error
 
 
 def _ways_out(error: OSError) -> tuple[str, ...]:
     """Remedies for a full disk or quota; none, so that the default ones apply, for other errors."""
     full = error.errno in (ENOSPC, EDQUOT, EFBIG)
     return ("free disk space, or raise the limit that keeps the file from being written", "try again") if full else ()
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

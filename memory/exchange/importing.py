@@ -23,6 +23,7 @@ from speckit_memory.memory.intake.index_report import IndexReport
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing.declarations import front_matter
 from speckit_memory.memory.parsing.encoding import decode
+from speckit_memory.memory.scanning import inside
 from speckit_memory.memory.scanning.scanner import below
 from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading
 from speckit_memory.memory.store.checkpoints.folder import Folder
@@ -55,7 +56,7 @@ class FileTransaction:
         except BaseException as error:
             self._undo()
             if isinstance(error, OSError):
-                raise SpeckitError("E066", f"{self._at}: {(error.strerror or str(error)).lower()}") from error
+                raise SpeckitError("E066", f"{self._at}: {inside.reason(error)}") from error
             raise
 
     def put(self, key: str, data: bytes, *, over: bool, mtime_ns: int | None) -> None:

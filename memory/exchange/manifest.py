@@ -65,7 +65,7 @@ def read(folder: Path) -> ExportManifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _torn(folder, (error.strerror or str(error)).lower()) from error
+        raise _torn(folder, inside.reason(error)) from error
     try:
         told = json.loads(data)
     except (ValueError, RecursionError) as error:

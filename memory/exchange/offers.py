@@ -57,7 +57,7 @@ class ImportSource:
         try:
             data = inside.read(self.top, offer.place, LARGEST_FILE).data
         except OSError as error:
-            raise SpeckitError("E065", f"{self.top / offer.place}: {_reason(error)}") from error
+            raise SpeckitError("E065", f"{self.top / offer.place}: {inside.reason(error)}") from error
         # The decision was made for the text read earlier.
         if digest(data) != offer.text:
             raise SpeckitError("E065", f"{self.top / offer.place} changed while it was read")
@@ -130,7 +130,7 @@ def _document(top: Path, path: str, key: str) -> Offer:
         if not decode(data, key).strip():
             return Offer(key, path, problem="it is empty")
     except OSError as error:
-        return Offer(key, path, problem=_reason(error))
+        return Offer(key, path, problem=inside.reason(error))
     except SpeckitError as error:
         return Offer(key, path, problem=error.problems[0].message)
     return Offer(key, path, True, digest(data))
@@ -148,7 +148,7 @@ def _exported(top: Path, entry: ManifestEntry) -> Offer:
     except FileNotFoundError:
         return Offer(entry.key, place, problem=f"{place} or its record is missing")
     except OSError as error:
-        return Offer(entry.key, place, problem=f"{place} or its record: {_reason(error)}")
+        return Offer(entry.key, place, problem=f"{place} or its record: {inside.reason(error)}")
     except SpeckitError as error:
         return Offer(entry.key, place, problem=error.problems[0].message)
     return Offer(entry.key, place, entry.is_file, digest(data), entry.text, record)
@@ -175,7 +175,7 @@ def _loose(top: Path, wanted: str) -> dict[str, list[dict[str, Any]]]:
     try:
         data = inside.read(top, layout.STORE, LARGEST_RECORD).data
     except OSError as error:
-        raise SpeckitError("E065", f"{top / layout.STORE}: {_reason(error)}") from error
+        raise SpeckitError("E065", f"{top / layout.STORE}: {inside.reason(error)}") from error
     if digest(data) != wanted:
         raise SpeckitError("E065", f"{top / layout.STORE} was changed after the export (the digest differs)")
     return _rows(_json(data, layout.STORE), layout.STORE)
@@ -213,7 +213,3 @@ def _documents(top: Path, below: str) -> Iterator[str]:
 
 def _joined(folder: str, path: str) -> str:
     return f"{folder}/{path}" if folder else path
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""Links documents that share names (features M10 and S5, R10), while the graph has few edges.
+"""Finds names in memories and links those that share some (features M10 and S5, R10), while the graph has few edges.
 
 The links are a function of the names and of all other edges: repeated or partial runs produce the same edges, and an
 edge is removed when its basis is gone.
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.graph.entities import Entity, entities
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading.density import DENSE
@@ -33,11 +34,15 @@ LEAST_STRENGTH = 0.25
 MOST_PAIRS = 1_000_000
 """Pairs of memories with a common name that are considered, rarest names first."""
 NAMED_AS_EVIDENCE = 3
+SCANNED = 50
+"""Memories per batch."""
 LINKED = 200
 """Edges per batch."""
 
 Pair = tuple[int, int]
 Numbers = NDArray[np.int64]
+Scanned = list[tuple[int, str, tuple[Entity, ...]]]
+"""Memories, the hashes of their texts, and the names in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +199,25 @@ def _may_link(connection: Connection, source: int, target: int) -> bool:
 def _differs(edge: Edge, said: EntityEdge) -> bool:
     """Whether an edge has other contents; strength added by use does not count."""
     return edge.evidence != said.evidence or (edge.said is None and edge.strength != said.strength)
+
+
+def unscanned(connection: Connection, _now: float) -> int:
+    """Number of memories whose present text has not been scanned; 0 if the graph is dense without names."""
+    return table.count_outdated(connection) if room(connection) else 0
+
+
+def scan_entities(connection: Connection, _now: float) -> Scanned:
+    """The names in the next memories, with the hash of the scanned text."""
+    if not room(connection):
+        return []
+    return [
+        (one.memory, one.content_hash, entities(f"{one.title}\n\n{one.body}"))
+        for one in table.unread(connection, SCANNED)
+    ]
+
+
+def keep_names(txn: Transaction, _now: float, scanned: Scanned) -> int:
+    """Store the names; returns the number of memories."""
+    for memory, content_hash, named in scanned:
+        table.store(txn, memory, content_hash, named)
+    return len(scanned)

@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
+from pathlib import PurePosixPath
 
+from speckit_memory.config.workspace.formats import FORMATS
 from speckit_memory.config.workspace.options import SHIPPED_RULES, SavingRules
 from speckit_memory.config.yaml.signal_words import BOOSTS, signal_words
 from speckit_memory.errors import Problem, SpeckitError, Where
@@ -21,7 +23,7 @@ from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.parsing.declarations import causal_links, front_matter, metadata
 from speckit_memory.memory.parsing.declarations.metadata import MetadataField
 from speckit_memory.memory.parsing.encoding import clean
-from speckit_memory.memory.parsing.formats import choice as formats
+from speckit_memory.memory.parsing.formats import html, restructuredtext
 from speckit_memory.memory.parsing.formats.readable import Readable
 from speckit_memory.memory.parsing.keys import folder_of, without_suffix
 from speckit_memory.memory.parsing.limits import (
@@ -117,6 +119,8 @@ def importance_weight(declared: float | None, declared_tier: Tier | None, tier: 
 OWN_WORDS = 20_000
 """Distinct new words of one document after which the analyser's cache is cleared."""
 _TEXT = re.compile(r"\S")
+_READERS: dict[str, Callable[[str], Readable]] = {"rst": restructuredtext.read, "html": html.read}
+"""The readers of formats other than Markdown and plain text."""
 
 
 def content_hash(text: str) -> str:
@@ -253,8 +257,12 @@ def _extra(front: front_matter.FrontMatter, description: str) -> dict[str, str]:
 
 
 def _readable(source: Source, body: str) -> Readable:
-    """Return the body of a source as Markdown. A source that is not a file is always read as Markdown."""
-    return formats.readable(source.key, body) if source.file else Readable(body)
+    """Return the body of a source as Markdown, by the suffix of its file; all else is read as Markdown."""
+    suffix = PurePosixPath(source.key).suffix.lower() if source.file else ""
+    reader = next(
+        (_READERS[name] for name, suffixes in FORMATS.items() if name in _READERS and suffix in suffixes), None
+    )
+    return reader(body) if reader else Readable(body)
 
 
 def _analysed(passages: Iterable[Chunk], analyser: Analyser, declared: str, in_german: bool) -> Iterator[Chunk]:

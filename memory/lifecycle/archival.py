@@ -1,4 +1,5 @@
-"""Archives old, unused, doubted memories and expired ones, and restores them (features F7 and M5)."""
+"""Archives old, unused, doubted memories and expired ones, restores them (features F7 and M5), and deletes memories
+whose files have been absent for too long (feature I8)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from speckit_memory.memory.store.read_model.facts.columns import TEMPORARY_LIFE
 from speckit_memory.memory.store.reading.reader import get_memory
 from speckit_memory.memory.store.records import EARLIEST, LATEST, UNKNOWN_TIME, MemoryRecord, Tier
 from speckit_memory.memory.store.tables.memories import absences, archivals
+from speckit_memory.memory.store.writing import writer
+from speckit_memory.memory.store.writing.links import resolve_links
 
-OLD_SECONDS = 90 * 86_400.0
+DAY = 86_400.0
+OLD_SECONDS = 90 * DAY
 """A memory created, changed or restored within this time is not archived."""
 FEW_USES = 2
 """A memory served this often is not archived."""
@@ -60,6 +64,19 @@ def archive_expired(txn: Transaction, now: float) -> int:
     return _archive(txn, _EXPIRED, "expired", now)
 
 
+def count_absent(connection: Connection, now: float, days: float) -> int:
+    """Number of memories that have been absent for more than `days` at `now` (epoch seconds)."""
+    return absences.count(connection, now - days * DAY)
+
+
+def delete_absent(txn: Transaction, now: float, days: float) -> int:
+    """Delete up to `BATCH` of these memories for good; returns their number."""
+    deleted = writer.delete_memories(txn, absences.oldest(txn.connection, now - days * DAY, BATCH))
+    if deleted:
+        resolve_links(txn, now)
+    return deleted
+
+
 def unarchive(database: Database, name: int | str, now: float) -> tuple[MemoryRecord, bool]:
     """Make searches find the memory with this id or key again from `now` on; also returns whether it was archived.
 
@@ -95,25 +112,26 @@ def put_away(connection: Connection, memory: int, now: float) -> tuple[archivals
 
 def _ended(connection: Connection, memory: int, now: float) -> float | None:
     """When a memory expired; None if it has not."""
-    end: float | None = value(connection, _END, {**_facts(_END, now), "memory": memory})
+    end: float | None = value(connection, _END, {**_facts(now), "memory": memory})
     return end
 
 
 def _count(connection: Connection, condition: str, now: float) -> int:
-    number: int = value(connection, f"SELECT count(*) {condition}", _facts(condition, now))
+    number: int = value(connection, f"SELECT count(*) {condition}", _facts(now))
     return number
 
 
 def _archive(txn: Transaction, condition: str, reason: archivals.Reason, now: float) -> int:
     # all ids are read before the first write, which changes a table that the query joins
     chosen = f"SELECT m.id {condition} ORDER BY m.id LIMIT {BATCH}"
-    found = [memory for (memory,) in rows(txn.connection, chosen, _facts(condition, now))]
+    found = [memory for (memory,) in rows(txn.connection, chosen, _facts(now))]
     archivals.archive(txn, found, reason, now)
     return len(found)
 
 
-def _facts(condition: str, now: float) -> dict[str, object]:
-    facts: dict[str, object] = {
+def _facts(now: float) -> dict[str, object]:
+    """The values of all conditions; a statement takes those that it names."""
+    return {
         "protected": texts(PROTECTED),
         "few": FEW_USES,
         "doubted": DOUBTED,
@@ -124,4 +142,3 @@ def _facts(condition: str, now: float) -> dict[str, object]:
         "old": OLD_SECONDS,
         "life": TEMPORARY_LIFE,
     }
-    return {name: fact for name, fact in facts.items() if f":{name}" in condition}

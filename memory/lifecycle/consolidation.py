@@ -53,13 +53,13 @@ class _Concerned(NamedTuple):
 
 def waiting(connection: Connection, now: float) -> int:
     """Number of edges that a round at `now` (epoch seconds) would process."""
-    return sum(value(connection, f"SELECT count(*) FROM ({sql})", _facts(sql, now)) for sql in (_USED, _WEAKENING))
+    return sum(value(connection, f"SELECT count(*) FROM ({sql})", _facts(now)) for sql in (_USED, _WEAKENING))
 
 
 def consolidate(txn: Transaction, now: float) -> int:
     """Change up to `BATCH` edges; returns the number processed. Each round changes an edge at most once."""
     connection = txn.connection
-    used = [_Concerned(*row) for row in rows(connection, f"{_USED} ORDER BY e.id LIMIT {BATCH}", _facts(_USED, now))]
+    used = [_Concerned(*row) for row in rows(connection, f"{_USED} ORDER BY e.id LIMIT {BATCH}", _facts(now))]
     for edge, times in used:
         _move(txn, edge, GAIN, f"both ends were used together, {times} time{'s' if times > 1 else ''}", now)
     together = integers([edge for edge, _ in used])
@@ -68,7 +68,7 @@ def consolidate(txn: Transaction, now: float) -> int:
     if used:
         return len(used)
     wanted = f"{_WEAKENING} ORDER BY e.id LIMIT {BATCH}"
-    idle = [_Concerned(*row) for row in rows(connection, wanted, _facts(_WEAKENING, now))]
+    idle = [_Concerned(*row) for row in rows(connection, wanted, _facts(now))]
     for edge, _ in idle:
         _move(txn, edge, -LOSS, "not used for 30 days", now)
     return len(idle)
@@ -89,8 +89,9 @@ def _move(txn: Transaction, edge_id: int, by: float, why: str, now: float) -> No
     edges.put_state(txn, triple, state, by=MAKER, why=why, now=now)
 
 
-def _facts(sql: str, now: float) -> dict[str, object]:
-    facts: dict[str, object] = {
+def _facts(now: float) -> dict[str, object]:
+    """The values of both conditions; a statement takes those that it names."""
+    return {
         "maker": MAKER,
         "now": now,
         "cycle": CYCLE - _SLACK,
@@ -99,4 +100,3 @@ def _facts(sql: str, now: float) -> dict[str, object]:
         "least": LEAST,
         "deliberate": texts(edges.DELIBERATE),
     }
-    return {name: fact for name, fact in facts.items() if f":{name}" in sql}

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from speckit_memory.memory.lifecycle.common_words import COMMON_WORDS
 from speckit_memory.memory.store.evaluation.attribution import SelectionEvent
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
@@ -35,6 +34,25 @@ LEAST_PAIRS = 200
 """Distinct pairs of a query and a memory that must have been seen before anything is written."""
 LEAST_AGE_SECONDS = 72 * 3600.0
 """A younger memory ranks high because it is new (feature N4)."""
+
+_COMMON = """
+a about above after again against all almost also although always among and another any anybody anyone anything are
+around ask asked available back because been before being below best better between both bug but call called came can
+cannot case change changed changes code come comes could current data did different does doing done down during each
+either else error even every everything example explain few file files find first fix folder for found from function
+further general get gets give given goes going good got had has have having help her here hers him his how however
+implement implementation implemented information into issue its itself just keep kind know known last later least less
+let like line list little long look looking lot made main make makes making many may maybe mean means might more most
+much must name need needed needs never new next nothing now number off old once one only open other others our ours
+out over own part people place please point possible problem project put question quite rather read really result
+results right run running said same save say says search see seen set several shall she should show side since some
+something sometimes still such take taken tell test tests than that the their them then there these they thing things
+think this those though through time times too took toward tried try two under until update upon use used useful user
+uses using value very want wanted was way ways well went were what when where whether which while who whole whom whose
+why will with within without work worked working works would write written yes yet you your yours
+"""
+COMMON_WORDS = frozenset(_COMMON.split())
+"""English stop words and common words of software work, case-folded, which identify no memory (safeguard 3)."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 

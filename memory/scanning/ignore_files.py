@@ -180,7 +180,7 @@ def _read(file: Path, base: Path, remarks: list[Problem], root: Path | None = No
             message = f"{file}: more than {LARGEST:,} bytes, so its patterns are not applied"
             remarks.append(Problem("E013", message, actions=("shorten the file",)))
         elif error.errno not in _NO_SUCH_FILE:
-            message = f"{file}: {(error.strerror or str(error)).lower()}, so its patterns are not applied"
+            message = f"{file}: {inside.reason(error)}, so its patterns are not applied"
             remarks.append(Problem("E011", message))
         return ()
     try:

@@ -59,6 +59,11 @@ def folder(root: Path, key: str) -> Iterator[int]:
         os.close(descriptor)
 
 
+def reason(error: OSError) -> str:
+    """Return what the system says of an error, in lower case and without the path."""
+    return (error.strerror or str(error)).lower()
+
+
 def _opened(root: Path, path: PurePath, *, folder: bool) -> int:
     if len(os.fsencode(root / path)) >= _LONGEST:
         raise OSError(ENAMETOOLONG, os.strerror(ENAMETOOLONG))

@@ -66,7 +66,7 @@ def read_metadata(document: Path, key: str) -> tuple[str, str]:
         return "", ""
     except OSError as error:
         large = f"it is larger than {LONGEST_FRONT_MATTER:,} bytes"
-        why = large if error.errno == EFBIG else (error.strerror or str(error)).lower()
+        why = large if error.errno == EFBIG else inside.reason(error)
     except SpeckitError as error:
         why = error.problems[0].message
     raise SpeckitError("E099", f"{name} is not used for {PurePosixPath(key).name}: {why}")

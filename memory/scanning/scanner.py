@@ -350,4 +350,4 @@ def below_any(key: str, folders: Set[str]) -> bool:
 
 def _os_error(key: str, error: OSError) -> SpeckitError:
     code = {ENOENT: "E010", EACCES: "E011", EPERM: "E011", EFBIG: "E013"}.get(error.errno or 0, "E014")
-    return SpeckitError(code, f"{key}: {(error.strerror or str(error)).lower()}")
+    return SpeckitError(code, f"{key}: {inside.reason(error)}")

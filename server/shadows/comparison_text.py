@@ -14,10 +14,10 @@ from speckit_memory.evaluation.experiments.experiment_evidence import FEWEST
 from speckit_memory.evaluation.experiments.experiment_quality import course
 from speckit_memory.evaluation.experiments.experiment_report import Estimate, ExperimentReport, QueryContrast
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment
-from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, in_line
+from speckit_memory.evaluation.statistics.report import CODE, LONGEST_IN_LINE, Plot, ReportFact, Table, figure, in_line
 from speckit_memory.memory.store.evaluation.records import RecordedPair
 from speckit_memory.server.shadows.plots import over_time, overhead_distribution
-from speckit_memory.server.shadows.wording import figure, in_common, milliseconds, percent, period
+from speckit_memory.server.shadows.wording import in_common, milliseconds, percent, period
 
 BASES = {"served": "replayed on the store as served", "present": "replayed on the present store"}
 """The state of the store on which replayed queries were answered."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from speckit_memory.memory.models.crossencoders.protocol import CrossEncoderModel
 from speckit_memory.pipeline.ports import Column, Unavailable
 from speckit_memory.pipeline.process.clock import opening, query_ns
 
@@ -16,6 +16,16 @@ BATCH = 8
 FAILURES = 3
 """Consecutive failures after which the model is not called for `PAUSE_NS`."""
 PAUSE_NS = 60_000_000_000
+
+
+class CrossEncoderModel(Protocol):
+    """Reads a query and a text together and scores how well the text answers it (Nogueira and Cho 2019)."""
+
+    def load(self) -> None:
+        """Load the files of the model if necessary. May raise any exception."""
+
+    def logits(self, query: str, texts: Sequence[str]) -> Column:
+        """Return the log-odds of each text being relevant, shape (n,). May raise any exception; callers handle it."""
 
 
 class GuardedCrossEncoder:

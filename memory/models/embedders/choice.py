@@ -36,8 +36,7 @@ def of_setting(
         return bundled
     # Imported only if a model is named; the bundled one needs none of these.
     from speckit_memory.errors import SpeckitError
-    from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
-    from speckit_memory.memory.models.embedders.missing import MissingEncoder
+    from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder, MissingEncoder
     from speckit_memory.memory.models.embedders.model_folder import Prompts
     from speckit_memory.memory.models.embedders.model_name import BUNDLED, parse_model_name
     from speckit_memory.memory.models.embedders.named_encoder import named_encoder
@@ -68,8 +67,7 @@ def encoder_of(environ: Mapping[str, str]) -> EncoderEmbedder | None:
     if not setting:
         return None
     from speckit_memory.errors import SpeckitError
-    from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder
-    from speckit_memory.memory.models.embedders.missing import MissingEncoder
+    from speckit_memory.memory.models.embedders.encoder import EncoderEmbedder, MissingEncoder
     from speckit_memory.memory.models.embedders.model_name import parse_model_name
     from speckit_memory.memory.models.embedders.named_encoder import named_encoder
 

@@ -6,21 +6,76 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
 from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.protocol import Provenance, SentenceEncoder, TokenModel
-from speckit_memory.pipeline.ports import Vectors
+from speckit_memory.pipeline.ports import Ids, Tokens, Vectors
 from speckit_memory.pipeline.process.clock import opening
 
 REMEMBERED_QUERIES = 1_000
 """Number of recent queries whose vectors are cached."""
 
 T = TypeVar("T")
+
+
+class MissingEncoder:
+    """Raises the error of the missing model at every use, and not before, since word search works without it."""
+
+    name = "missing"
+
+    def __init__(self, reason: SpeckitError) -> None:
+        self._reason = reason
+
+    def fingerprint(self) -> str:
+        """Raises E001."""
+        self._fail()
+
+    def prompts(self) -> Prompts:
+        """Raises E001."""
+        self._fail()
+
+    def pooling(self) -> NoReturn:
+        """Raises E001."""
+        self._fail()
+
+    def load(self) -> NoReturn:
+        """Raises E001."""
+        self._fail()
+
+    def encode(self, text: str) -> NoReturn:  # noqa: ARG002
+        """Raises E001."""
+        self._fail()
+
+    def _fail(self) -> NoReturn:
+        raise SpeckitError.of(self._reason.problems)
+
+
+class BesideTokens:
+    """Takes tokens and their vectors from the token model, for an embedder that has none (feature R1)."""
+
+    def __init__(self, tokens: TokenModel) -> None:
+        self._tokens = tokens
+
+    @property
+    def token_model_id(self) -> str:
+        """The id of the token model."""
+        return self._tokens.token_model_id
+
+    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the token ids of each text by the token model."""
+        return self._tokens.tokenise(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text by the token model."""
+        return self._tokens.count_tokens(texts)
+
+    def token_vectors(self, tokens: Ids) -> Vectors:
+        """Return unit rows of the token model."""
+        return self._tokens.token_vectors(tokens)
 
 
 class EncoderEmbedder(BesideTokens):

@@ -9,7 +9,6 @@ from speckit_memory.config.files.paths import is_file, named_path
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.models.embedders.bert import BertEncoder
-from speckit_memory.memory.models.embedders.missing import MissingEncoder
 from speckit_memory.memory.models.embedders.model_name import FASTEMBED, ModelName
 from speckit_memory.memory.models.embedders.onnx import OnnxEncoder
 from speckit_memory.memory.models.embedders.protocol import SentenceEncoder
@@ -20,7 +19,7 @@ _FOLDER_FILES = ("modules.json", "config.json")
 
 
 def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = EMBEDDER_VARIABLE) -> SentenceEncoder:
-    """Return the encoder of an ONNX file, a model folder or a pulled model; others raise an error at first use."""
+    """Return the encoder of an ONNX file, a model folder or a pulled model. Raises E001 for other paths."""
     if name.kind == FASTEMBED:
         from speckit_memory.memory.models.embedders.pulled.encoder import FastembedEncoder
 
@@ -28,7 +27,7 @@ def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = E
     try:
         path = named_path(name.model, variable)
     except SpeckitError as error:
-        return MissingEncoder(_missing(error.problems[0].message, variable))
+        raise _missing(error.problems[0].message, variable) from error
     files = [path] if path.suffix == ".onnx" else [path / file for file in _ONNX_FILES]
     for file in files:
         if is_file(file):
@@ -37,12 +36,10 @@ def named_encoder(name: ModelName, environ: Mapping[str, str], variable: str = E
         return BertEncoder(path)
     if any(is_file(path / file) for file in _FOLDER_FILES):
         return SentenceTransformersEncoder(path)
-    return MissingEncoder(
-        _missing(
-            f"{variable} is '{name.model}', which is neither an ONNX file nor a folder with model.onnx or "
-            f"{' or '.join(_FOLDER_FILES)}",
-            variable,
-        )
+    raise _missing(
+        f"{variable} is '{name.model}', which is neither an ONNX file nor a folder with model.onnx or "
+        f"{' or '.join(_FOLDER_FILES)}",
+        variable,
     )
 
 

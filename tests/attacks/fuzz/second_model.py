@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
+from speckit_memory.memory.models.embedders.encoder import BesideTokens
 from speckit_memory.memory.models.embedders.protocol import Provenance
 from speckit_memory.pipeline.ports import Vectors
 from tests.attacks.fuzz.shared import model

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
-from speckit_memory.memory.lifecycle import absence
+from speckit_memory.memory.lifecycle import archival
 from speckit_memory.memory.models.embedders import StaticEmbedder
 
 NOTES = {
@@ -59,7 +59,7 @@ def opened(root: Path, pipeline: str = "default", **more: Any) -> Memory:
 def give_up_absent(memory: Memory) -> None:
     """Deletes what is absent for good, as maintenance does once its time is over."""
     with memory.session.database.write() as txn:
-        while absence.delete_over(txn, math.inf, 0.0):
+        while archival.delete_absent(txn, math.inf, 0.0):
             pass
 
 

@@ -11,8 +11,7 @@ from hashlib import sha256
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.models.embedders.encoder import REMEMBERED_QUERIES
-from speckit_memory.memory.models.embedders.fallback_tokens import BesideTokens
+from speckit_memory.memory.models.embedders.encoder import REMEMBERED_QUERIES, BesideTokens
 from speckit_memory.memory.models.embedders.model_folder import Prompts
 from speckit_memory.memory.models.embedders.protocol import Provenance, TokenModel
 from speckit_memory.memory.models.embedders.remote.client import ATTEMPTS, EmbeddingClient
