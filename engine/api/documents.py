@@ -12,8 +12,8 @@ from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
 from speckit_memory.engine.api.graph import GraphService
 from speckit_memory.engine.background.best_effort import harmless
-from speckit_memory.engine.documents import new_documents, saved_links
-from speckit_memory.engine.documents.saved_links import resolve_links, settle_verdict
+from speckit_memory.engine.documents import new_documents
+from speckit_memory.engine.documents.new_documents import resolve_links, settle_verdict
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.engine.runtime.open_store import OpenStore
@@ -192,7 +192,7 @@ class DocumentService:
                 supersedes=supersedes,
                 relates_to=relates_to,
             ).without(left_out)
-        draft = replace(draft, text=saved_links.declare_links(draft.text, links))
+        draft = replace(draft, text=new_documents.declare_links(draft.text, links))
         if dry_run:
             saved = self.session.read(
                 lambda opened: opened.indexer.preview(
@@ -208,7 +208,7 @@ class DocumentService:
         except SpeckitError:
             new_documents.taken_back(file)
             raise
-        settled = saved_links.settle_verdict(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
+        settled = settle_verdict(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
         return settled.without(left_out)
 
     def edit(

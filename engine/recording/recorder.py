@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock, Timer
 
 from speckit_memory.config.workspace.options import RecordingOptions
-from speckit_memory.engine.background.timers import begun
+from speckit_memory.engine.background.best_effort import begun
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
