@@ -381,8 +381,7 @@ def shadow_told(shadow: ShadowState) -> str:
 
 
 def _evaluation(seen: HealthContext) -> HealthCheck:
-    found = notes(seen.opened.recorder)
-    return HealthCheck("evaluation", found.ok, found.detail, found.hint)
+    return HealthCheck("evaluation", *notes(seen.opened.recorder))
 
 
 def _latency(seen: HealthContext) -> HealthCheck:

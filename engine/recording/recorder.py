@@ -6,7 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from threading import Lock, Timer
@@ -88,17 +88,9 @@ class _Waiting:
 
     def joined(self, later: _Waiting) -> _Waiting:
         """These records followed by later ones."""
-        return _Waiting(
-            self.observations + later.observations,
-            self.makings + later.makings,
-            self.scorings + later.scorings,
-            self.scored + later.scored,
-            self.signs + later.signs,
-            self.tellings + later.tellings,
-            self.retreats + later.retreats,
-            self.pipelines | later.pipelines,
-            self.lost + later.lost,
-        )
+        names = [one.name for one in fields(self) if one.name != "pipelines"]
+        both = {name: getattr(self, name) + getattr(later, name) for name in names}
+        return _Waiting(**both, pipelines=self.pipelines | later.pipelines)
 
 
 class Recorder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,17 +26,11 @@ _SAID = {
 """By count: its noun, if any, and what follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingHealth:
-    """The state of recording: whether it works, its contents and place, and what to do if it does not work."""
+def notes(recorder: Recorder) -> tuple[bool, str, str]:
+    """Whether recording works, its contents and place, and what to do if it does not.
 
-    ok: bool
-    detail: str
-    hint: str = ""
-
-
-def notes(recorder: Recorder) -> RecordingHealth:
-    """The state of recording. An unusable evaluation database does not affect searches."""
+    An unusable evaluation database does not affect searches.
+    """
     recorder.write(at_once=True)
     wanted = recorder.wanted
     texts = "with their texts" if wanted.texts else "without texts"
@@ -47,9 +40,9 @@ def notes(recorder: Recorder) -> RecordingHealth:
         "off": "nothing is recorded (off)",
     }[wanted.record]
     if recorder.only_read:
-        return RecordingHealth(True, "nothing is recorded, as the store is read-only")
+        return True, "nothing is recorded, as the store is read-only", ""
     if not (recorder.path.exists() or recorder.problem):
-        return RecordingHealth(True, f"{told}; there is no {recorder.path} yet" if recorder.on else told)
+        return True, f"{told}; there is no {recorder.path} yet" if recorder.on else told, ""
     try:
         if recorder.problem:
             raise recorder.problem
@@ -58,9 +51,9 @@ def notes(recorder: Recorder) -> RecordingHealth:
     except SpeckitError as error:
         problem = error.problems[0]
         if problem.code == "E022":
-            return RecordingHealth(True, f"{told} when {recorder.path} is free again: {problem}")
+            return True, f"{told} when {recorder.path} is free again: {problem}", ""
         hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."
-        return RecordingHealth(recorder.problem is None and not recorder.on, str(problem), hint)
+        return recorder.problem is None and not recorder.on, str(problem), hint
     size = recorder.path.stat().st_size / _MB
     kept = ", ".join(
         (plural(counts[name], noun) if noun else f"{counts[name]:,} ") + rest
@@ -70,7 +63,7 @@ def notes(recorder: Recorder) -> RecordingHealth:
     room = f"{size:.1f} MB"
     if for_good >= 0.1:
         room += f", of which {for_good:.1f} MB of comparisons and judgements are kept permanently, beyond max_mb"
-    return RecordingHealth(True, f"{told} in {recorder.path} ({room}): {kept}")
+    return True, f"{told} in {recorder.path} ({room}): {kept}", ""
 
 
 LATEST = 1_000

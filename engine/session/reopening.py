@@ -167,7 +167,6 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
 def _translate_error(opened: OpenStore, error: Exception) -> Exception:
     """Translates an error: driver errors to ours, damaged data to E024, a missing memory to its deletion."""
     if isinstance(error, MissingMemoryError):
-
         return deletion_error(opened.database.path, opened.database.reader(), error)
     if isinstance(error, SpeckitError):
         return error
