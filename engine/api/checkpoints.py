@@ -164,8 +164,7 @@ class CheckpointService:
                 progress(done, total)
 
         def make(opened: OpenStore) -> CreatedCheckpoint:
-            if not opened.database.only_read:
-                opened.usage.write()
+            opened.usage.write()
             return creation.make(
                 opened.database,
                 name,

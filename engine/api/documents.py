@@ -12,8 +12,8 @@ from speckit_memory.config.files.paths import named_path, named_paths
 from speckit_memory.config.workspace.formats import FORMATS, PLAIN
 from speckit_memory.engine.api.graph import GraphService
 from speckit_memory.engine.background.best_effort import harmless
-from speckit_memory.engine.documents import new_documents, saved_links
-from speckit_memory.engine.documents.saved_links import resolve_links, settle_verdict
+from speckit_memory.engine.documents import new_documents
+from speckit_memory.engine.documents.new_documents import resolve_links, settle_verdict
 from speckit_memory.engine.recording import session_events
 from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.engine.runtime.open_store import OpenStore
@@ -192,14 +192,9 @@ class DocumentService:
                 supersedes=supersedes,
                 relates_to=relates_to,
             ).without(left_out)
-        draft = replace(draft, text=saved_links.declare_links(draft.text, links))
+        draft = replace(draft, text=new_documents.declare_links(draft.text, links))
         if dry_run:
-            saved = self.session.read(
-                lambda opened: opened.indexer.preview(
-                    draft.key, draft.text, now=time.time(), force=force, skip_preflight=skip_preflight
-                )
-            )
-            return saved.without(left_out)
+            return self._previewed(draft.key, draft.text, force, skip_preflight).without(left_out)
         file = new_documents.create_file(self.session.root, draft)
         try:
             saved = self.save(
@@ -208,7 +203,7 @@ class DocumentService:
         except SpeckitError:
             new_documents.taken_back(file)
             raise
-        settled = saved_links.settle_verdict(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
+        settled = settle_verdict(saved, tuple(SavedLink(str(link.relation), link.target) for link in links))
         return settled.without(left_out)
 
     def edit(
@@ -252,12 +247,7 @@ class DocumentService:
         if dry_run:
             old = document_file.open_document(root, before.key, before.content_hash)
             text = edit_section(old.text, before.key, how, section, content)
-            saved = self.session.read(
-                lambda opened: opened.indexer.preview(
-                    before.key, text, now=time.time(), force=force, skip_preflight=skip_preflight
-                )
-            )
-            return saved.without(left_out)
+            return self._previewed(before.key, text, force, skip_preflight).without(left_out)
         with one_at_a_time(self.session.database.path):
             memory = self._editable(name)
             saved = self._rewritten(
@@ -291,6 +281,13 @@ class DocumentService:
     def sources(self) -> dict[str, bool]:
         """The indexed sources by key ("" is the root), and whether each would be excluded if it were not named."""
         return self.session.read(lambda opened: opened.indexer_without_model.sources())
+
+    def _previewed(self, key: str, text: str, force: bool, skip_preflight: bool) -> SaveResult:
+        return self.session.read(
+            lambda opened: opened.indexer.preview(
+                key, text, now=time.time(), force=force, skip_preflight=skip_preflight
+            )
+        )
 
     def _links(
         self, path: str | Path, supersedes: Iterable[int | str], relates_to: Iterable[int | str]

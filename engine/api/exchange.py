@@ -40,8 +40,7 @@ class ExchangeService:
         rules = load_workspace_config(self.session.root).saving
 
         def run(opened: OpenStore) -> ExportReport:
-            if not opened.database.only_read:
-                opened.usage.write()
+            opened.usage.write()
             return export(opened.database, self.session.root, rules, target, below)
 
         return self.session.read(run)
@@ -75,8 +74,7 @@ class ExchangeService:
         rules = load_workspace_config(self.session.root).saving
 
         def decide(opened: OpenStore) -> list[decisions.ImportDecision]:
-            if not opened.database.only_read:
-                opened.usage.write()
+            opened.usage.write()
             with opened.database.snapshot_read() as connection:
                 return decisions.decide_offers(connection, self.session.root, rules, found.offers, replace=replace)
 

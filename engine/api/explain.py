@@ -13,12 +13,11 @@ from typing import TypeVar
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine import components
-from speckit_memory.engine.answers.absence import absence, sightings
 from speckit_memory.engine.answers.answer import explanation
 from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest, SearchRequest, parameters_of
 from speckit_memory.engine.answers.results import Explanation, SearchResult
 from speckit_memory.engine.answers.search_options import adjust_pipeline
-from speckit_memory.engine.answers.why_not import beyond_reach
+from speckit_memory.engine.answers.why_not import absence, beyond_reach, sightings
 from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.change_candidates import candidates
 from speckit_memory.engine.explain.changes import QueryEdit

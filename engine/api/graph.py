@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from speckit_memory.engine.graph import linking
 from speckit_memory.engine.graph.lineage import Lineage, lineage_of
@@ -16,10 +16,45 @@ from speckit_memory.engine.recording.screening import screen_text
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.engine.session.usage_events import note_linked, noting_written
-from speckit_memory.engine.upkeep.review_queue import ReviewQueue, dismiss, present_findings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.editing.document_links import DocumentLinks
 from speckit_memory.memory.editing.one_at_a_time import one_at_a_time
+from speckit_memory.memory.intake import suspicions
+from speckit_memory.memory.intake.suspicions import Suspicion
+from speckit_memory.memory.lifecycle.staleness import Stale, stale
+from speckit_memory.memory.store.file.connection import Database
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewQueue:
+    """Pairs that seem to contradict, the surest first, and memories unused for 90 days, the oldest first."""
+
+    contradictions: tuple[Suspicion, ...]
+    stale: tuple[Stale, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        pairs = [pair._asdict() | {"similarity": round(pair.similarity, 4)} for pair in self.contradictions]
+        return {"contradictions": pairs, "stale": [memory._asdict() for memory in self.stale]}
+
+
+def present_findings(database: Database, now: float) -> ReviewQueue:
+    """The present findings, at `now` (epoch seconds)."""
+    with database.snapshot_read() as connection:
+        return ReviewQueue(tuple(suspicions.standing(connection)), tuple(stale(connection, now)))
+
+
+def dismiss(database: Database, number: int, now: float) -> None:
+    """Records that a pair does not contradict. Raises E080 for an unknown pair."""
+    with database.write() as txn:
+        if not suspicions.dismiss(txn, number, now):
+            raise SpeckitError(
+                "E080",
+                f"there is no contradiction {number}",
+                hint="Pairs that were dismissed or settled are not kept for review.",
+                actions=("`speckit-memory links review` shows all there are",),
+            )
+
 
 T = TypeVar("T")
 

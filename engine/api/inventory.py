@@ -5,18 +5,58 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from speckit_memory.engine.answers.request import FolderOrder, normalised_folder, texts
-from speckit_memory.engine.documents.alias_report import AliasReport, alias_report
 from speckit_memory.engine.documents.folder_ranking import FolderRanking, rank_folders
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.session.store_session import StoreSession
-from speckit_memory.errors import NotFoundError
+from speckit_memory.errors import NotFoundError, SpeckitError
+from speckit_memory.memory.intake import aliases
+from speckit_memory.memory.scanning.scanner import below
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories import absences
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.pipeline.ports import Passage
+
+MOST_GROUPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AliasGroup:
+    """Keys in several folders with the same content.
+
+    `content`: each key is a memory with equal text. `link`: one key is a memory, the others are links to its file.
+    """
+
+    kind: Literal["content", "link"]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AliasReport:
+    """The first groups, equal contents before links, each kind sorted by key; and the total number of groups."""
+
+    groups: tuple[AliasGroup, ...]
+    total: int
+
+
+def alias_report(opened: OpenStore, folder: str, limit: int) -> AliasReport:
+    """The groups with a key in or below a folder ("" for all). Raises E032 for a limit outside 1 to 200."""
+    if not 1 <= limit <= MOST_GROUPS:
+        raise SpeckitError("E032", f"the limit {limit} is not from 1 to {MOST_GROUPS}")
+    connection = opened.database.reader()
+    found = [
+        *(AliasGroup("content", keys) for keys in sorted(reader.equal_in_several_folders(connection))),
+        *(AliasGroup("link", link) for link in sorted(aliases.named_links(connection)) if _folders(link) > 1),
+    ]
+    groups = [group for group in found if any(below(key, folder) for key in group.keys)]
+    return AliasReport(tuple(groups[:limit]), len(groups))
+
+
+def _folders(keys: Sequence[str]) -> int:
+    return len({key.rpartition("/")[0] for key in keys})
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from speckit_memory.engine.serving.cache_key import StateToken
 from speckit_memory.engine.session.store_session import StoreSession
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
     from speckit_memory.engine.serving.reloading import FilesFollowed
+
+
+class StateToken(NamedTuple):
+    """One state of a store as one pipeline sees it. Valid in this process alone; never reused after a change."""
+
+    store: str
+    """Identifies the opening of the store; changes when its file is replaced."""
+    commits: int
+    """Changes with every commit of any process: memories, links, sessions, usage counts."""
+    configuration: str
+    """Identifies the settings and the pipeline in force."""
+    files: int
+    """Changes with the warnings about broken files."""
 
 
 @dataclass(eq=False)

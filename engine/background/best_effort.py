@@ -1,10 +1,11 @@
-"""A context manager for side work that must not affect an answer."""
+"""Side work that must not affect an answer: suppressed exceptions and deferred calls."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 LOGGER = logging.getLogger(__name__)
 
@@ -16,3 +17,18 @@ def harmless(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         LOGGER.warning("%s", what, exc_info=error)
+
+
+def begun(seconds: float, work: Callable[[], None]) -> Timer | None:
+    """A started daemon timer that calls `work` after `seconds`.
+
+    None if no thread can be started now; the caller tries again with its next event.
+    """
+    timer = Timer(seconds, work)
+    timer.daemon = True
+    try:
+        timer.start()
+    except (RuntimeError, MemoryError) as error:
+        LOGGER.warning("delayed work waits for the next event: %s", error)
+        return None
+    return timer

@@ -13,11 +13,10 @@ import numpy as np
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, Settings
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.diagnostics import configuration_health
-from speckit_memory.engine.recording.latency import told_latency
-from speckit_memory.engine.recording.recording_health import notes
+from speckit_memory.engine.diagnostics.configuration_health import told_vectors
+from speckit_memory.engine.recording.recording_health import notes, told_latency
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
-from speckit_memory.engine.runtime.vector_index import told_vectors
 from speckit_memory.engine.serving.reloading import FilesFollowed
 from speckit_memory.engine.serving.serving import ConfigurationState
 from speckit_memory.engine.session.reopening import Replacement
@@ -382,8 +381,7 @@ def shadow_told(shadow: ShadowState) -> str:
 
 
 def _evaluation(seen: HealthContext) -> HealthCheck:
-    found = notes(seen.opened.recorder)
-    return HealthCheck("evaluation", found.ok, found.detail, found.hint)
+    return HealthCheck("evaluation", *notes(seen.opened.recorder))
 
 
 def _latency(seen: HealthContext) -> HealthCheck:

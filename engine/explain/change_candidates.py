@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from speckit_memory.engine.answers.absence import Absence, ChannelRank
 from speckit_memory.engine.answers.request import MAX_LIMIT, RecordedRequest
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.answers.resume import asks_for_handover
+from speckit_memory.engine.answers.why_not import Absence, ChannelRank
 from speckit_memory.engine.explain.caller import ANY_DOOR, CallerCapabilities
 from speckit_memory.engine.explain.changes import Kind, QueryEdit
 from speckit_memory.memory.store.records import MemoryRecord

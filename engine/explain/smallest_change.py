@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from speckit_memory.engine.answers.absence import Absence, absence
 from speckit_memory.engine.answers.results import SearchResult
+from speckit_memory.engine.answers.why_not import Absence, absence
 from speckit_memory.engine.explain.change_candidates import Candidate
 from speckit_memory.engine.explain.changes import QueryEdit
 from speckit_memory.pipeline.ports import Store

@@ -6,13 +6,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from threading import Lock, Timer
 
 from speckit_memory.config.workspace.options import RecordingOptions
-from speckit_memory.engine.background.timers import begun
+from speckit_memory.engine.background.best_effort import begun
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.parsing.analysis import Analyser
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
@@ -88,17 +88,9 @@ class _Waiting:
 
     def joined(self, later: _Waiting) -> _Waiting:
         """These records followed by later ones."""
-        return _Waiting(
-            self.observations + later.observations,
-            self.makings + later.makings,
-            self.scorings + later.scorings,
-            self.scored + later.scored,
-            self.signs + later.signs,
-            self.tellings + later.tellings,
-            self.retreats + later.retreats,
-            self.pipelines | later.pipelines,
-            self.lost + later.lost,
-        )
+        names = [one.name for one in fields(self) if one.name != "pipelines"]
+        both = {name: getattr(self, name) + getattr(later, name) for name in names}
+        return _Waiting(**both, pipelines=self.pipelines | later.pipelines)
 
 
 class Recorder:

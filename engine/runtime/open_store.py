@@ -12,8 +12,7 @@ from speckit_memory.config.workspace.options import SHIPPED_INDEXING, EntityLink
 from speckit_memory.engine.background.lazy import Lazy
 from speckit_memory.engine.recording.observations import digest_of
 from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.runtime.models import QueryModels
-from speckit_memory.engine.runtime.serving_models import ActiveModels
+from speckit_memory.engine.runtime.models import ActiveModels, QueryModels
 from speckit_memory.engine.runtime.text_models import TextModels
 from speckit_memory.engine.runtime.usage_counter import Usage
 from speckit_memory.memory.models import embedders

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import chain
 from threading import Lock, Timer
 
-from speckit_memory.engine.background.timers import begun
+from speckit_memory.engine.background.best_effort import begun
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.lifecycle.reviews import USED, Review, review
 from speckit_memory.memory.store.file.connection import Database, Transaction

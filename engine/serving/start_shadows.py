@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from speckit_memory.config.workspace.settings import Settings
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.serving.serving import ConfigurationState
-from speckit_memory.engine.shadowing.earlier import earlier
 from speckit_memory.engine.shadowing.replays import Replays
 from speckit_memory.engine.shadowing.shadows import Shadows
-from speckit_memory.engine.shadowing.variant import RunningVariant
+from speckit_memory.engine.shadowing.variant import RunningVariant, earlier
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.pipeline.configuration.builder import check_pipeline
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant

@@ -1,4 +1,7 @@
-"""Follows the file at the store's path: if it is replaced or set back, the new file is opened and served."""
+"""Follows the file at the store's path: if it is replaced or set back, the new file is opened and served.
+
+A memory that is missing because it was deleted is reported with the time, and how to restore it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from speckit_memory.engine.upkeep.upkeep_thread import MaintenanceThread
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import NotFoundError, SpeckitError
 from speckit_memory.errors.echo import list_names
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.failures import told_by_driver
 from speckit_memory.memory.store.file.guarding.identity import ReplacedError, StoreState
 from speckit_memory.memory.store.file.guarding.store_file import set_aside
@@ -161,8 +167,6 @@ def _replacement(opened: OpenStore, error: Exception) -> ReplacedError | None:
 def _translate_error(opened: OpenStore, error: Exception) -> Exception:
     """Translates an error: driver errors to ours, damaged data to E024, a missing memory to its deletion."""
     if isinstance(error, MissingMemoryError):
-        from speckit_memory.engine.session.deleted_names import deletion_error
-
         return deletion_error(opened.database.path, opened.database.reader(), error)
     if isinstance(error, SpeckitError):
         return error
@@ -172,3 +176,34 @@ def _translate_error(opened: OpenStore, error: Exception) -> Exception:
     return (
         SpeckitError("E024", f"{opened.database.path} is damaged: {list_names(wrong, NAMED, '; ')}") if wrong else error
     )
+
+
+_HINT = "Restoring it brings back its file and its judgements and links; the last 1,000 deletions of 90 days are kept."
+
+
+class DeletedMemoryError(NotFoundError):
+    """E080: this memory was deleted, and can be restored."""
+
+
+def deletion_error(store: Path, connection: Connection, missing: MissingMemoryError) -> SpeckitError:
+    """An error that describes the deletion of a missing memory; `missing` itself if no deletion is known.
+
+    Of several deletions of one key the latest is described.
+    """
+    from speckit_memory.memory.store.checkpoints import deletions
+    from speckit_memory.memory.store.reading.reader import known_files
+
+    for gone in deletions.deletions(store):
+        for number, key in gone.memories.items():
+            if missing.name not in (number, key):
+                continue
+            at = datetime.fromtimestamp(gone.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            others = len(gone.memories) - 1
+            beside = f", with {others:,} more" if others else ""
+            message = f"{key} (id {number}) was deleted on {at}{beside}"
+            back: tuple[str, ...] = (f'memory_delete with undo="{gone.name}"', f"speckit-memory undelete {gone.name}")
+            if now := known_files(connection, key).get(key):
+                # restoring would be refused (E108); the new memory has taken its place
+                back = (f"ask for {key}, which was added since with the id {now.id}",)
+            return DeletedMemoryError("E080", message, hint=_HINT, actions=back)
+    return missing

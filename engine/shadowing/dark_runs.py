@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import Lock, Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from speckit_memory.engine.background.best_effort import harmless
+from speckit_memory.engine.background.best_effort import begun, harmless
 from speckit_memory.engine.background.gate import SERVING
-from speckit_memory.engine.background.timers import begun
 from speckit_memory.engine.shadowing.records import QueryRef, RunBeside
 from speckit_memory.engine.shadowing.variant import RunningVariant, Why
 from speckit_memory.pipeline.comparing.shadow import ShadowRequest
@@ -157,26 +155,3 @@ def _idle(turn: _Turn) -> bool:
 def _drop(variants: Sequence[RunningVariant], why: Why) -> None:
     for variant in variants:
         variant.drop(why)
-
-
-def failed_run(before: ShadowRequest, variant: RunningVariant, failure: str, seconds: float) -> RunBeside:
-    """The record of a variant's run that failed.
-
-    Args:
-        before: The control's run.
-        variant: The variant that failed.
-        failure: The error text for the record.
-        seconds: How long the run took.
-    """
-    ns = int(seconds * 1e9)
-    run = replace(
-        before.control,
-        pipeline=variant.runner.pipeline,
-        outcome=None,
-        steps=(),
-        total_ns=ns,
-        spent_ns=ns,
-        failure=failure,
-        parted_at="",
-    )
-    return RunBeside(variant, run, 0.0)

@@ -73,16 +73,7 @@ class InterleavedRunner:
         except (LateError, Exception) as error:  # any failure of the variant: serve the control's answer
             failure = "LateError" if isinstance(error, LateError) else f"{kind_of(error)} in {STEP}"
             spent_ns = int((perf_counter() - begun) * 1e9)
-            run = replace(
-                before.control,
-                pipeline=self.variant.runner.pipeline,
-                outcome=None,
-                steps=(),
-                failure=failure,
-                total_ns=spent_ns,
-                spent_ns=spent_ns,
-                parted_at="",
-            )
+            run = ShadowRun(self.variant.runner.pipeline, None, (), spent_ns, spent_ns, failure)
         overhead_ms = (perf_counter() - begun) * 1e3
         self.ran(RunBeside(self.variant, run, overhead_ms, teams), together)
         return together or outcome

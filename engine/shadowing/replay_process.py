@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from mmap import PAGESIZE
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -26,7 +26,6 @@ from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Arm,
     Observation,
-    QueryRecord,
     Replay,
     StepCost,
     VariantRecord,
@@ -74,7 +73,7 @@ class ReplayProcess:
 
     def replay(self, seen: Observation) -> Replay:
         """Both answers to a recorded query. Raises ReplayProcessEnded, and SpeckitError for an unreadable store."""
-        self._send(json.dumps([asdict(seen.query), asdict(replace(seen.control, steps=()))]).encode())
+        self._send(pickle.dumps(seen))
         return _replay_of(self._received(ANSWER_SECONDS))
 
     def end(self) -> None:
@@ -148,9 +147,7 @@ def _serve(replayer: Replayer, given: BinaryIO, out: BinaryIO) -> None:
     bound_memory(_most_memory(), for_good=False)
     _tell(out, {"ready": True})
     while message := _message(given):
-        query, control = json.loads(message)
-        seen = Observation(QueryRecord(**query), _answer_of(control))
-        found = replayer.replay(seen, lambda step: _begin(step, out))
+        found = replayer.replay(pickle.loads(message), lambda step: _begin(step, out))
         expect_within(None)
         _tell(out, asdict(found))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from speckit_memory.engine.answers.request import RecordedRequest
 from speckit_memory.engine.answers.result_parts import PipelineIdentity
@@ -28,29 +28,15 @@ Shown = Callable[[Outcome, Pipeline], SearchResult]
 """Turns an outcome into the answer for the caller."""
 
 
-class Watcher(Protocol):
-    """Receives finished searches."""
+@dataclass(frozen=True, slots=True)
+class WatchedSearch:
+    """A search that has returned: its query, the control's run, runs of variants during it, and those to run now."""
 
-    def over(
-        self,
-        named: QueryRef,
-        before: ShadowRequest,
-        runs: Sequence[RunBeside],
-        dark: Sequence[RunningVariant],
-        opened: OpenStore,
-    ) -> None:
-        """A search has returned.
-
-        Args:
-            named: Identifies the query.
-            before: The control's run, from which variants continue.
-            runs: Runs of variants that took place during the search.
-            dark: The variants to run now.
-            opened: The store that was searched.
-        """
-
-    def report(self) -> None:
-        """Reports queries that variants did not see."""
+    named: QueryRef
+    before: ShadowRequest
+    runs: Sequence[RunBeside]
+    dark: Sequence[RunningVariant]
+    opened: OpenStore
 
 
 class ShadowSearch:
@@ -58,7 +44,7 @@ class ShadowSearch:
 
     def __init__(
         self,
-        watcher: Watcher,
+        over: Callable[[WatchedSearch | None], None],
         query_id: str,
         dark: Sequence[RunningVariant] = (),
         inline: Sequence[RunningVariant] = (),
@@ -67,13 +53,13 @@ class ShadowSearch:
         """Sets the variants that see the query.
 
         Args:
-            watcher: Receives the search once it is over.
+            over: Receives the search once it is over; None if no variant saw it.
             query_id: Identifies the query.
             dark: Variants to run after the reply.
             inline: Variants to run before the reply; their answers are attached to it.
             mixing: The variant to mix the answer with, if any.
         """
-        self._watcher = watcher
+        self._over = over
         self._id = query_id
         self._dark = dark
         self._inline = inline
@@ -138,12 +124,13 @@ class ShadowSearch:
         self._runs = []
 
     def over(self) -> None:
-        """Hands the finished search to the watcher, even if the search raised. Never raises."""
+        """Hands the finished search on, even if the search raised. Never raises."""
         with harmless("an answer could not be handed to the variants"):
             if self._elsewhere and self._before is None:
                 for variant in (*self._dark, *([self._mixing] if self._mixing else ())):
                     variant.drop(self._elsewhere)
+            seen: WatchedSearch | None = None
             if self._before is not None and self._answered is not None:
                 named, opened = self._answered
-                self._watcher.over(named, self._before, self._runs, self._dark, opened)
-            self._watcher.report()
+                seen = WatchedSearch(named, self._before, self._runs, self._dark, opened)
+            self._over(seen)

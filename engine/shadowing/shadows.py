@@ -5,25 +5,24 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.recording.observations import pipeline_record
 from speckit_memory.engine.recording.recorder import Recorder
-from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns, failed_run
-from speckit_memory.engine.shadowing.earlier import Earlier
+from speckit_memory.engine.shadowing.dark_runs import HANGING_SECONDS, DarkRuns
 from speckit_memory.engine.shadowing.records import QueryRef, RunBeside, observation
-from speckit_memory.engine.shadowing.search import ShadowSearch
-from speckit_memory.engine.shadowing.variant import RunningVariant, ShadowState
+from speckit_memory.engine.shadowing.search import ShadowSearch, WatchedSearch
+from speckit_memory.engine.shadowing.variant import Earlier, RunningVariant, ShadowState
 from speckit_memory.memory.store.evaluation.records import DroppedQueries, PlacementChange
-from speckit_memory.pipeline.comparing.shadow import ShadowRequest, is_sampled, shuffle_variants
+from speckit_memory.pipeline.comparing.shadow import ShadowRequest, ShadowRun, is_sampled, shuffle_variants
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 if TYPE_CHECKING:
-    from speckit_memory.engine.runtime.open_store import OpenStore
+    pass
 
+NOT_RECORDED = "an observation could not be recorded"
 LEAVING_SECONDS = 1.5
 """How long the end of a process waits for dark runs."""
 
@@ -102,7 +101,7 @@ class Shadows:
         seeing = self._seeing(query_id)
         mixing = next((variant for variant in seeing if variant.mode == "interleaved"), None)
         return ShadowSearch(
-            self, query_id, [variant for variant in seeing if variant is not mixing], self._inline, mixing
+            self._over, query_id, [variant for variant in seeing if variant is not mixing], self._inline, mixing
         )
 
     def _seeing(self, query_id: str) -> list[RunningVariant]:
@@ -121,27 +120,13 @@ class Shadows:
         # Drawn by query id: the order can be repeated, and no variant always runs first.
         return shuffle_variants(query_id, seeing, lambda variant: variant.hash)
 
-    def over(
-        self,
-        named: QueryRef,
-        before: ShadowRequest,
-        runs: Sequence[RunBeside],
-        dark: Sequence[RunningVariant],
-        opened: OpenStore,
-    ) -> None:
-        """Records the runs of a search that has returned, and starts its dark runs.
-
-        Args:
-            named: Identifies the query.
-            before: The control's run, from which variants continue.
-            runs: Runs of variants that took place during the search.
-            dark: The variants to run now.
-            opened: The store that was searched.
-        """
-        if runs:
-            self._note(named, before, runs)
-        if dark:
-            self._dark.begin(dark, named, before, opened)
+    def _over(self, search: WatchedSearch | None) -> None:
+        """Records the runs of a search that has returned, starts its dark runs, and reports what variants missed."""
+        if search and search.runs:
+            self._note(search.named, search.before, search.runs)
+        if search and search.dark:
+            self._dark.begin(search.dark, search.named, search.before, search.opened)
+        self.report()
 
     def finish(self, seconds: float, *, leaving: bool = False) -> bool:
         """Waits at most `seconds` for dark runs; returns whether they have ended."""
@@ -168,21 +153,23 @@ class Shadows:
 
     def _hanging(self, named: QueryRef, before: ShadowRequest, variant: RunningVariant, step: str) -> None:
         self._moved(variant, variant.never_ended(step, HANGING_SECONDS))
-        self._record(named, before, [failed_run(before, variant, f"TimeoutError in {step}", HANGING_SECONDS)])
+        ns, failure = int(HANGING_SECONDS * 1e9), f"TimeoutError in {step}"
+        run = ShadowRun(variant.runner.pipeline, None, (), ns, ns, failure)
+        self._record(named, before, [RunBeside(variant, run, 0.0)])
 
     def _record(self, named: QueryRef, before: ShadowRequest, runs: Sequence[RunBeside]) -> None:
-        def noted(recorder: Recorder) -> None:
-            seen = observation(named, before.query, before.control, runs)
-            recorder.record(
-                seen, [pipeline_record(self._control), *(pipeline_record(one.run.pipeline) for one in runs)]
-            )
-
-        self._fenced(noted)
+        with harmless(NOT_RECORDED):
+            if self._recorder is not None:
+                seen = observation(named, before.query, before.control, runs)
+                known = [pipeline_record(self._control), *(pipeline_record(one.run.pipeline) for one in runs)]
+                self._recorder.record(seen, known)
 
     def _moved(self, variant: RunningVariant, why: str) -> None:
-        if why:
-            retreat = PlacementChange(self._control.hash, variant.hash, variant.place, why, time.time())
-            self._fenced(lambda recorder: recorder.retreat(retreat))
+        if why and self._recorder is not None:
+            with harmless(NOT_RECORDED):
+                self._recorder.retreat(
+                    PlacementChange(self._control.hash, variant.hash, variant.place, why, time.time())
+                )
 
     def report(self) -> None:
         """Records the queries that variants did not see."""
@@ -190,15 +177,8 @@ class Shadows:
             with variant.guard:  # swapped under the lock, so that no count is lost or reported twice
                 counts, variant.unreported = variant.unreported, Counter()
             for why, count in counts.items():
-                dropped = DroppedQueries(self._control.hash, variant.hash, variant.mode, why, count)
-                self._fenced(partial(_told_of, dropped))
-
-    def _fenced(self, work: Callable[[Recorder], None]) -> None:
-        """Calls the recorder, if there is one. Its exceptions never reach an answer."""
-        if self._recorder is not None:
-            with harmless("an observation could not be recorded"):
-                work(self._recorder)
-
-
-def _told_of(dropped: DroppedQueries, recorder: Recorder) -> None:
-    recorder.dropped(dropped)
+                with harmless(NOT_RECORDED):
+                    if self._recorder is not None:
+                        self._recorder.dropped(
+                            DroppedQueries(self._control.hash, variant.hash, variant.mode, why, count)
+                        )

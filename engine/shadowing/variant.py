@@ -1,26 +1,56 @@
-"""One running variant of a pipeline: its place, its counts, and its state."""
+"""One running variant of a pipeline: its place, its counts and its state, and what earlier processes recorded of it."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from speckit_memory.engine.shadowing.earlier import Earlier
-from speckit_memory.engine.shadowing.placement import REST_SECONDS, Place, Placement
+from speckit_memory.engine.shadowing.placement import REST_SECONDS, WINDOW, Place, Placement
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
-from speckit_memory.memory.store.evaluation.records import Mode
+from speckit_memory.memory.store.evaluation.records import Mode, PlacementChange
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.running.runner import Runner
 
 if TYPE_CHECKING:
     from speckit_memory.engine.recording.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A variant's record: its place, since when (epoch seconds), and run times there (milliseconds, the latest
+    last)."""
+
+    place: Place = "beside"
+    since: float = 0.0
+    spent_ms: Sequence[float] = ()
+
+
+def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earlier] | None:
+    """The records of variants of a control, by the hashes of their pipelines.
+
+    Empty if there is no evaluation database; None if it cannot be read now, which health reports.
+    """
+    if not path.exists():
+        return {}
+    with suppress(SpeckitError), EvaluationDatabase.open(path, create=False) as database:
+        told = [one for one in database.retreats() if one.control == control and one.placement in get_args(Place)]
+        moved = {one.variant: one for one in told}
+        return {variant: _earlier(database, control, variant, moved.get(variant)) for variant in variants}
+    return None
+
+
+def _earlier(database: EvaluationDatabase, control: str, variant: str, last: PlacementChange | None) -> Earlier:
+    place, since = (cast("Place", last.placement), last.at) if last else ("beside", 0.0)
+    return Earlier(place, since, database.latest_costs(control, variant, since=since, most=WINDOW))
+
 
 LOGGER = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from speckit_memory.server.replies.call_progress import PhaseProgress, tell
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.engine.serving.cache_key import StateToken
+    from speckit_memory.engine.api.pipelines import StateToken
 
 WARM_UP = "warm up"
 NO_WORKSPACE = "E015"

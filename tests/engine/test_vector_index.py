@@ -146,7 +146,7 @@ def test_health_says_what_is_to_be_done_for_an_index(tmp_path: Path, monkeypatch
         assert detail.endswith("although there are many: the segment in use has no index of them")
         assert "`speckit-memory doctor --fix`" in hint
         with monkeypatch.context() as without:
-            without.setattr("speckit_memory.engine.runtime.vector_index.is_faiss_installed", lambda: False)
+            without.setattr("speckit_memory.engine.diagnostics.configuration_health.is_faiss_installed", lambda: False)
             detail, hint = told(memory)
             assert detail == "all 120 vectors are compared, although there are many"
             assert INSTALL in hint

@@ -12,7 +12,7 @@ from mcp import Client
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.diagnostics.health import HealthCheck, HealthReport
-from speckit_memory.engine.recording.latency import ENOUGH
+from speckit_memory.engine.recording.recording_health import ENOUGH
 from speckit_memory.engine.shadowing.replays import epoch_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (

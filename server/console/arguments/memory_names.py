@@ -112,7 +112,7 @@ def of_known(memory: Memory, typed: str | int, look: Callable[[int | str], Found
     try:
         return look(name)
     except SpeckitError as error:
-        from speckit_memory.engine.session.deleted_names import DeletedMemoryError
+        from speckit_memory.engine.session.reopening import DeletedMemoryError
 
         if error.code != "E080" or isinstance(name, int) or isinstance(error, DeletedMemoryError):
             raise

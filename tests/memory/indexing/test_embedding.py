@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.config.workspace.options import SHIPPED_INDEXING
-from speckit_memory.engine.runtime.models import QueryModels
-from speckit_memory.engine.runtime.serving_models import serving
+from speckit_memory.engine.runtime.models import QueryModels, serving
 from speckit_memory.memory.indexing import Analyser, Indexer
 from speckit_memory.memory.models.crossencoders import chosen
 from speckit_memory.memory.models.embedders import StaticEmbedder
