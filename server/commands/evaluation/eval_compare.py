@@ -65,19 +65,7 @@ def command(
     The control runs twice, so that its difference from itself shows the noise. --set changes all pipelines except the
     control. A single --pipeline is compared with itself as changed by --set. --flag needs no --pipeline: the control is
     the pipeline that a search would use. Over several datasets, one sentence gives the overall verdict. The result is
-    kept in the evaluation database under an id, which `eval gate --against` and `flags promote --evidence` accept.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        sources: Where queries and judgements come from.
-        pipelines: Pipelines; the first is the control.
-        flags: Flags; each is compared open and closed.
-        run_files: TREC run files: read with `qrels`, else written.
-        qrels: File of judgements for run files; None to ask the sources.
-        qrels_out: File for the judgements, as TREC lines.
-        queries: Size of a sample of the queries; None for all.
-        window: Which 400 of the queries made of the user's memories are used, from 1.
-        no_keep: Whether nothing is stored in the evaluation database.
+    kept in the evaluation database under an id, which `eval gate --against` and `flags promote --evidence` accept.
     """
     from speckit_memory.evaluation.comparing.compare import compare_pipelines, compare_runs
     from speckit_memory.evaluation.comparing.compare_report import overall

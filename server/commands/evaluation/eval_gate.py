@@ -69,20 +69,7 @@ def command(
     criterion is missed, and with 3 when none is missed but one cannot be measured yet, as in a workspace in which all
     memories are new. For each active flag of the pipeline, the stored comparisons are tested against its criterion and
     reported as go or no-go; this does not change the status. --set changes the gated pipeline alone. The summary is
-    also added to $GITHUB_STEP_SUMMARY if that is set.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        sources: Where queries and judgements come from.
-        against: Reference: a file, a preset, a stored evaluation or a git revision; None with `good_enough`.
-        max_loss: Loss, as a share, that must be ruled out with 95 % confidence, one-sided; None for no limit.
-        good_enough: Whether absolute criteria are judged instead.
-        markdown: File for a short summary; None to write none.
-        queries: Size of a sample of the queries; None for all.
-        no_keep: Whether nothing is stored in the evaluation database.
-
-    Returns:
-        1 if the gate is closed, 3 if a criterion cannot be measured yet, else 0.
+    also added to $GITHUB_STEP_SUMMARY if that is set.
     """
     from speckit_memory.evaluation.comparing.acceptance import good_enough as judged
     from speckit_memory.evaluation.comparing.gate import gate

@@ -105,24 +105,7 @@ def command(
 
     It ends when no further label can change the verdict. The pipeline that found a document is not shown. Each label is
     kept at once, by question and text, and is reused wherever the same pair occurs. With --preference a person chooses
-    between two whole answers until these choices show which pipeline is better.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        experiment: Experiment of a shadow whose queries are judged.
-        dataset: Dataset whose queries are judged.
-        own: Whether queries made of the user's memories are judged.
-        pipelines: The two pipelines that answer the queries.
-        judge: Program that judges; None for the person at the terminal.
-        timeout: Seconds that the program may take for a pair.
-        preference: Whether two whole answers are compared instead of grading each result.
-        jobs: Number of pairs that the program judges at once.
-        judgement_list: Judgement list that labels come from and go to.
-        by: The judge's name; None for the user's name or the program.
-        limit: Maximum number of pairs; None for all.
-        qrels: File of earlier judgements to add, as TREC lines.
-        qrels_out: File for the judgements, as TREC lines.
-        no_keep: Whether nothing is stored in the evaluation database.
+    between two whole answers until these choices show which pipeline is better.
     """
     from speckit_memory.evaluation.datasets.trec import check_qrels_file, read_qrels, write_qrels
     from speckit_memory.evaluation.ground_truth.ground import DatasetSource

@@ -59,17 +59,7 @@ def command(
 
     Words, pairs of words, names, identifiers, phrases, misspelt words, titles, pasted paragraphs, stack traces and
     others: each is known to occur in some documents and in no others. Authors, dates and statuses are those that
-    documents declare. Writes datasets for `eval run`. Exits with 1 when not one query can be made of the documents.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        dataset: Dataset whose documents are used.
-        out: Folder to write.
-        kinds: Kinds of queries; none for all.
-        queries: Number of queries of each kind.
-        scope: Whether queries ask about all documents or those of one folder.
-        seed: Seed of all random choices.
-        force: Whether a dataset in the folder is overwritten.
+    documents declare. Writes datasets for `eval run`. Exits with 1 when not one query can be made of the documents.
     """
     from speckit_memory.evaluation.made_queries.run import make_queries
 

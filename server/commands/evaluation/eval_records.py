@@ -1,4 +1,4 @@
-"""`eval replay`: asks recorded queries again through another pipeline."""
+"""`eval replay`, `scorings` and `history`: what recorded queries and kept evaluations show."""
 
 from __future__ import annotations
 
@@ -44,21 +44,13 @@ from speckit_memory.server.shadows.wording import since as moment_of
 @click.option("--since", metavar="WHEN", help="Only queries since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
 @no_keep_option
 @shared_options("db", "set", "json", "verbose")
-def command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
+def replay_command(common: Common, asked: str, flag: str, against: str, since: str | None, no_keep: bool) -> None:
     """Ask recorded queries again through another pipeline and compare the answers.
 
     The report shows agreement, cost, and a verdict where there are judgements or uses. It needs the texts of queries,
     which are kept for seven days unless .speckit/config.yaml configures otherwise. --db may name a copy of the store:
     the queries are those recorded next to it, else those of the workspace's own store. Nothing is written to the store;
-    the result is kept with the queries under an id, which `flags promote --evidence` accepts for the flag of --flag.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        asked: Pipeline to ask.
-        flag: Flag to compare open and closed, instead of a pipeline.
-        against: Control; "" for the pipeline in use.
-        since: Age or time from which on recorded queries are used; None for all.
-        no_keep: Whether nothing is stored in the evaluation database.
+    the result is kept with the queries under an id, which `flags promote --evidence` accepts for the flag of --flag.
     """
     if bool(asked) == bool(flag):
         raise click.UsageError("give either --pipeline or --flag", click.get_current_context())
@@ -97,3 +89,45 @@ def command(common: Common, asked: str, flag: str, against: str, since: str | No
     ]
     report = of_one(config.db, result.judged, made=time.time()).as_report()
     show_report(replace(report, notes=[*report.notes, *notes], data=result.as_json()), common)
+
+
+@click.command("scorings")
+@click.option("--since", metavar="WHEN", help="Only answers since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
+@shared_options("db", "json", "verbose")
+def scorings_command(common: Common, since: str | None) -> None:
+    """Show how often each step changed scores and ranks of results, and by how much.
+
+    The figures come from the sample of answers that is kept in detail: a twentieth of the queries, unless
+    .speckit/config.yaml sets another share, such as `evaluation: {observe: 1}`.
+    """
+    from speckit_memory.evaluation.experiments.scorings import ScoringReport, step_effects
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
+
+    moment = None if since is None else moment_of(since, time.time())
+
+    def read(database: EvaluationDatabase) -> ScoringReport:
+        return step_effects(database.scorings(moment), database.pipelines())
+
+    report = read_if_there(settings(common.db).db, read) or step_effects((), {})
+    show_report(report.as_report(), common)
+
+
+@click.command("history")
+@click.option("--metric", default="nDCG@10", show_default=True, help="The metric to show.")
+@click.option("--since", metavar="WHEN", help="Only evaluations since then: 24h, 7d, 2026-01-31 or 2026-01-31T09:00.")
+@shared_options("db", "json", "verbose")
+def history_command(common: Common, metric: str, since: str | None) -> None:
+    """Show a metric of every kept comparison, gate and replay over time.
+
+    `eval gate --against` and `flags promote --evidence` accept the ids.
+    """
+    from speckit_memory.evaluation.comparing.storage import History
+    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
+
+    moment = None if since is None else moment_of(since, time.time())
+
+    def read(database: EvaluationDatabase) -> History:
+        return History(metric, database.measured(metric, moment), database.metrics())
+
+    history = read_if_there(settings(common.db).db, read) or History(metric, (), ())
+    show_report(history.as_report(), common)
