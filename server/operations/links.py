@@ -9,16 +9,8 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import MemoryName, Name
-from speckit_memory.server.operations.fields import (
-    ID_OR_KEY,
-    RARE,
-    HistoryLimit,
-    Number,
-    Relation,
-)
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, HistoryLimit, MemoryName, Name, Number, Relation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.linking import NamedEdge

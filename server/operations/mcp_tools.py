@@ -20,7 +20,7 @@ from speckit_memory.server.replies.envelope import Reply, nothing
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.server.operations.view import Row, View
+    from speckit_memory.server.operations.operation import Row, View
     from speckit_memory.server.workspace.workspace import Workspace
 
 
@@ -55,7 +55,10 @@ def operations_of_tools() -> list[tuple[Operation, Tool]]:
     """The operations that are tools."""
     for module in TOOL_MODULES:
         import_module(f"speckit_memory.server.operations.{module}")
-    return [(each, each.tool) for each in OPERATIONS if each.tool]
+    declared = [(each, each.tool) for each in OPERATIONS if each.tool]
+    return sorted(
+        declared, key=lambda each: TOOL_MODULES.index(each[0].function.__module__.partition("operations.")[2])
+    )
 
 
 def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Callable[..., Reply]:
@@ -66,7 +69,7 @@ def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Calla
         given = {parameters[name][0]: value for name, value in values.items()}
         # validated already: the signature has the types of the model
         params = operation.params.model_construct(**given)
-        return _reply(operation.function(ToolCall(workspace), params), cached=tool.cached)
+        return reply_of(operation.function(ToolCall(workspace), params), cached=tool.cached)
 
     run.__name__ = tool.name
     run.__doc__ = tool.brief
@@ -86,7 +89,7 @@ def _parameter(name: str, field: Any, option: Option) -> Parameter:
     )
 
 
-def _reply(view: View, *, cached: bool) -> Reply:
+def reply_of(view: View, *, cached: bool = False) -> Reply:
     """The reply of a tool; answers that record nothing may be cached if the operation says so."""
     reply: dict[str, Any] = {"again": nothing} if cached and view.after is None else {}
     reply |= {"facts": fields(dict(view.facts)), "row_text": partial(_row_text, view), "after": view.after}

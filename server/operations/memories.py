@@ -9,12 +9,10 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Folder, Limit, Name
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, one_line, quote_text
-from speckit_memory.server.operations.fields import MemoryKey
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import Flag, Folder, Limit, Name
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
 from speckit_memory.server.views.store_figures import left_out_text, store_figures
 
@@ -103,43 +101,6 @@ def _memory_cells(row: Row) -> tuple[str, ...]:
 
 def _memory_text(_number: int, row: Row) -> str:
     return f"  - {one_line(passage_text(row))}" if is_passage(row) else "- " + about(*_memory_cells(row))
-
-
-class MemoryText(Parameters):
-    key: MemoryKey
-    section: Annotated[Name, Option("Only this section, by ANCHOR id or heading.")] = ""
-    from_line: Annotated[int, Field(strict=True, ge=1), Option("Begin at this line of the document.")] = 1
-    session: Annotated[Name, Option("Name of the reading session, which then attends to the memory.")] = ""
-
-
-@operation("daily", "show", one_door="the tool is memory_search with `key`", reads=True)
-def show(call: Call, params: MemoryText) -> View:
-    """Print the stored text of a memory: all of it, or one section."""
-    from speckit_memory.server.console.arguments.memory_names import known_key
-    from speckit_memory.server.views.archived_text import away_data, away_text
-    from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
-
-    memory = call.memory()
-    found = memory.documents.read(known_key(memory, params.key), section=params.section, first_line=params.from_line)
-    memory.feedback.opened(found, session=params.session)
-    record = found.memory
-    hidden = away_text(found.put_away, "`unarchive`") if found.put_away else ""
-    return View(
-        f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})",
-        {
-            "id": record.id,
-            "key": record.key,
-            "title": record.title,
-            "tier": str(record.tier),
-            "lines": [found.first_line, found.last_line],
-            "sections": list(found.sections),
-            **away_data(found.put_away),
-            **superseded_data(found),
-            "text": found.text,
-        },
-        hints=tuple(filter(None, (hidden, superseded_text(found)))),
-        text=found.text + "\n",
-    )
 
 
 class PromptMatch(Parameters):

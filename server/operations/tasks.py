@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Gaps, Limit, Required, Score
-from speckit_memory.server.operations.fields import Session
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import Flag, Gaps, Limit, Required, Score, Session
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 TaskFolder = Annotated[Required, Option("Folder of the task.", tool="specFolder", argument=True)]
 TaskName = Annotated[Required, Option("Name of the task.", tool="taskId", argument=True)]
