@@ -221,14 +221,8 @@ def _restored(call: Call, name: str) -> View:
     found = f"lexical search finds all already; vectors follow: {WHO_EMBEDS}"
     return View(
         f"{memories} and {files} are back",
-        {"undone": name, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
+        {"undone": name, "memories": list(back.memories), "files": list(back.files), "pending": back.pending},
         hints=(call.way(waiting, found),) if back.pending else (),
-        document={
-            "undone": name,
-            "memories": list(back.memories),
-            "files": list(back.files),
-            "pending": back.pending,
-        },
     )
 
 

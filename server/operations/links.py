@@ -61,7 +61,7 @@ def add(call: Call, params: NewLink) -> View:
         place = f"kept in this store only, so that a clone lacks it: {edge.only_stored}"
     else:
         place = f"declared in causalLinks of {edge.source}: commit the file, and a clone has it"
-    return View(_edge_text(edge), {"link": edge.as_json()}, hints=(place,), document=edge.as_json())
+    return View(_edge_text(edge), {"link": edge.as_json()}, hints=(place,))
 
 
 class LinkRemoval(Parameters):

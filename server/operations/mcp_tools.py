@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from speckit_memory.config.workspace.settings import Settings
-from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, quote_text
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, one_line, quote_text
 from speckit_memory.server.operations.catalogue import TOOL_MODULES
 from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Tool
 from speckit_memory.server.replies.call_progress import Pages
@@ -98,5 +98,8 @@ def reply_of(view: View, *, cached: bool = False) -> Reply:
 
 def _row_text(view: View, _number: int, row: Row) -> str:
     head, *texts = view.cells(row)
-    line = "- " + about(head.replace("\n", " "), *texts)
+    if view.heads:
+        texts = [f"{name} {text}" for name, text in zip(view.heads[1:], texts, strict=True) if text]
+    # a row below another one begins with a dash of its own
+    line = f"  {one_line(head)}" if head.startswith("- ") else "- " + about(head.replace("\n", " "), *texts)
     return f"{line}\n{quote_text(row[TEXT_FIELD])}" if row.get(TEXT_FIELD) else line

@@ -130,7 +130,7 @@ def report_checks(checks: Sequence[HealthCheck]) -> Report:
 
 
 def _document(checks: Sequence[HealthCheck]) -> dict[str, Any]:
-    shown = ("name", "verdict", "detail", "hint")
+    shown = ("name", "ok", "verdict", "detail", "hint")
     rows = [{name: getattr(one, name) for name in shown} for one in checks]
     return {"ok": all(check.ok for check in checks), "checks": rows}
 
