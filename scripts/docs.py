@@ -123,11 +123,12 @@ def errors() -> Iterator[str]:
 
 def declared() -> dict[str, list[Operation]]:
     """The operations of each module of `server.operations`."""
-    for file in sorted(DECLARATIONS.glob("*.py")):
-        import_module(f"speckit_memory.server.operations.{file.stem}")
+    for file in sorted(DECLARATIONS.rglob("*.py")):
+        import_module(".".join(("speckit_memory", *file.relative_to(ROOT).with_suffix("").parts)))
     found: dict[str, list[Operation]] = {}
     for operation in sorted(OPERATIONS, key=lambda each: each.function.__module__):
-        found.setdefault(operation.function.__module__.rpartition(".")[2], []).append(operation)
+        module = operation.function.__module__.removeprefix("speckit_memory.server.operations.")
+        found.setdefault(module, []).append(operation)
     return found
 
 
@@ -153,6 +154,7 @@ def catalogue() -> Iterator[str]:
     COMMANDS.update(ordered)  # the page of commands follows
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in ordered.items())
     of_tools = [module for module, found in operations.items() if any(one.tool for one in found)]
+    of_tools.sort(key="search".__ne__)  # agents read the list from its beginning: first the tools that find
     yield f'{{"tools": {json.dumps(of_tools)}, "commands": {{\n{lines}\n}}}}'
 
 
@@ -170,7 +172,7 @@ def commands() -> Iterator[str]:
 def command(item: click.Command, here: click.Context, level: int) -> Iterator[str]:
     yield f"\n{'#' * level} `{here.command_path}`\n\n```text\n{item.get_help(here).strip()}\n```"
     name = here.command_path.partition(" ")[2]
-    yield from (f"\nNo tool: {one.one_door}." for one in OPERATIONS if one.command == name and one.one_door)
+    yield from (f"\nNo tool: {one.one_door}." for one in OPERATIONS if name and one.command == name and one.one_door)
     if isinstance(item, click.Group):
         for name in item.list_commands(here):
             child = item.get_command(here, name)
@@ -183,17 +185,14 @@ def tools() -> Iterator[str]:
     yield "The tools of `speckit-memory serve`, with the parameters that their definitions name. Made from the"
     yield "declarations by `scripts/docs.py`. Some descriptions are shorter in the definitions that a model reads."
     workspace = Workspace(lambda _: Memory.open(), settings())
-    declared_tools = {tool.name: operation for operation, tool in operations_of_tools()}
-    for tool in app_tools(workspace, ThreadLimits()):
-        operation = declared_tools.get(tool.name)
+    for tool, (operation, _) in zip(app_tools(workspace, ThreadLimits()), operations_of_tools(), strict=True):
         yield f"\n## `{tool.name}`\n\n{tool.description}"
-        if operation:
-            yield f"\nCommand: `{operation.command}`." if operation.command else f"\nNo command: {operation.one_door}."
-        helps = {name: option.help for name, (_, _, option) in operation.of_tool().items()} if operation else {}
+        yield f"\nCommand: `{operation.command}`." if operation.command else f"\nNo command: {operation.one_door}."
+        helps = {name: option.help for name, (_, _, option) in operation.of_tool().items()}
         if properties := tool.parameters["properties"]:
             yield "\n| parameter | accepted | meaning |\n|---|---|---|"
             for name, form in properties.items():
-                yield f"| `{name}` | {accepted(form)} | {helps.get(name, form.get('description', ''))} |"
+                yield f"| `{name}` | {accepted(form)} | {helps[name]} |"
 
 
 def context(item: click.Command, name: str, parent: click.Context | None = None) -> click.Context:

@@ -15,7 +15,6 @@ from speckit_memory.memory.models.embedders.encoder import REMEMBERED_QUERIES
 from speckit_memory.memory.parsing import classify
 from speckit_memory.memory.store.records import Relation
 from speckit_memory.server.operations.mcp_tools import operations_of_tools
-from speckit_memory.server.tools import context, health, search
 
 SECTION = "{word} " * 150 + "\n\n"
 
@@ -89,11 +88,10 @@ def test_more_than_forty_codes_say_what_to_do() -> None:
 
 @pytest.mark.requirement("T24.layers")
 def test_each_layer_of_tools_has_its_budget() -> None:
-    budgets = {module.__name__.rpartition(".")[2]: module.BUDGET for module in (context, search, health)}
-    budgets |= {tool.name: tool.budget for _, tool in operations_of_tools()}
-    named = ("context", "search", "memory_save", "memory_list", "memory_stats", "health", "memory_validate")
+    budgets = {tool.name: tool.budget for _, tool in operations_of_tools()}
+    named = ("context", "search", "save", "list", "stats", "health", "validate", "index_scan")
 
-    assert [budgets[name] for name in (*named, "memory_index_scan")] == [2000, 1500, 1500, 800, 800, 800, 500, 1000]
+    assert [budgets[f"memory_{name}"] for name in named] == [2000, 1500, 1500, 800, 800, 800, 500, 1000]
 
 
 @pytest.mark.requirement("C1.unit")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from speckit_memory.config.workspace.settings import FLAGS_FILE, PIPELINE_FILE
@@ -23,29 +25,6 @@ if TYPE_CHECKING:
     from speckit_memory.pipeline.configuration.accepted_values import Plain
 
 TOOL = CallerCapabilities(modes=("auto", "deep"), parameter_is_enough=True)
-PARAMETERS = {
-    "limit": "limit",
-    "folder": "specFolder",
-    "tier": "tier",
-    "context_type": "contextType",
-    "mode": "mode",
-    "session": "sessionId",
-    "concepts": "concepts",
-    "anchors": "anchors",
-    "deadline_ms": "deadlineMs",
-    "intent": "intent",
-    "session_boost": "enableSessionBoost",
-    "causal_boost": "enableCausalBoost",
-    "contiguity": "includeContiguity",
-    "decay": "useDecay",
-    "rerank": "rerank",
-    "length_penalty": "applyLengthPenalty",
-    "constitutional": "includeConstitutional",
-    "state_limits": "applyStateLimits",
-    "only_fitting": "onlyFitting",
-    "min_state": "minState",
-}
-"""The parameters of the tool by the names of the engine's search parameters and options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +32,7 @@ class AbsenceReport:
     """The explanation for one memory and one answer.
 
     `rank` is its rank among the `results` results from 1, 0 if it is none; `hurried` tells that the call had a time
-    limit.
+    limit; `names` are the parameters of the tool by those of the engine.
     """
 
     name: str | int
@@ -64,6 +43,7 @@ class AbsenceReport:
     change: SmallestChange | None
     budget: int
     hurried: bool
+    names: Mapping[str, str]
 
     @property
     def cut_short(self) -> bool:
@@ -77,17 +57,19 @@ class AbsenceReport:
             reason = f"'{self.key}' was found as result {self.rank}, left out to stay within {self.budget} tokens; "
             reason += "raise tokenBudget, or read it with key."
         if self.change:
-            more = self.change.told(in_the_call)
+            more = self.change.told(partial(in_the_call, self.names))
             if not self.change.runs and not self.change.complete:
                 more += " Raise deadlineMs."
             if self.change.rank > shown < self.results:
                 more += f" {self.budget} tokens may have no room for it: raise tokenBudget too, or read it with key."
-        change = {**self.change.as_json(change_data), "sentence": more} if self.change else None
+        change = {**self.change.as_json(partial(change_data, self.names)), "sentence": more} if self.change else None
         text = f"why not {one_line(str(self.name))}: {one_line(reason)} {one_line(more)}".rstrip()
         return Supplement(text, {"why_not": {"memory": self.name, "reason": reason, "change": change}})
 
 
-def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) -> AbsenceReport:
+def missing(
+    memory: Memory, result: SearchResult, name: str | int, budget: int, names: Mapping[str, str]
+) -> AbsenceReport:
     """Explains why a memory is missing from an answer. The attempts use only the time the search has left.
 
     Args:
@@ -95,6 +77,7 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
         result: The result of the search.
         name: Id, key or path of the memory.
         budget: Token budget of the answer.
+        names: The parameters of the tool by those of the engine.
 
     Raises:
         SpeckitError: E080 with the nearest keys for an unknown name.
@@ -104,18 +87,18 @@ def missing(memory: Memory, result: SearchResult, name: str | int, budget: int) 
     left = math.inf if allowed is None else (allowed - result.timings_ms.total) / 1000
     reason, change = reason_of_absence(memory, result, name, door=TOOL, until=time.perf_counter() + left)
     if change:
-        change = replace(change, tried=tuple(PARAMETERS.get(one, one) for one in change.tried))
+        change = replace(change, tried=tuple(names.get(one, one) for one in change.tried))
     key = memory.get(memory_name(name)).key
     rank = next((place for place, row in enumerate(result.results, start=1) if row.key == key), 0)
-    return AbsenceReport(name, key, rank, len(result.results), reason, change, budget, allowed is not None)
+    return AbsenceReport(name, key, rank, len(result.results), reason, change, budget, allowed is not None, names)
 
 
-def in_the_call(change: QueryEdit) -> str:
+def in_the_call(names: Mapping[str, str], change: QueryEdit) -> str:
     """Describes a change as a parameter of the call, or as a task for the user if the client cannot make it."""
     now = f"(now {yaml_text(change.before)})"
     match change.kind:
         case "question" | "wish":
-            name, value = _parameter(change)
+            name, value = _parameter(names, change)
             return f"without {name} {now}" if value is None else f"{name}: {yaml_text(value)} {now}"
         case "value":
             return f"{change.name}: {yaml_text(change.after)} {now}, for the user to write into {PIPELINE_FILE}"
@@ -124,11 +107,11 @@ def in_the_call(change: QueryEdit) -> str:
     return f"leaving out the step '{change.name}', for the user to do in {PIPELINE_FILE}"
 
 
-def change_data(change: QueryEdit) -> dict[str, Any]:
+def change_data(names: Mapping[str, str], change: QueryEdit) -> dict[str, Any]:
     """A change as plain data. `parameters` are those of the call, null for one to omit; {} if only the user can make
     the change."""
     own = change.kind in ("question", "wish")
-    name, value = _parameter(change) if own else (change.name, change.after)
+    name, value = _parameter(names, change) if own else (change.name, change.after)
     return {
         "kind": "parameter" if own else change.kind,
         "name": name,
@@ -138,6 +121,6 @@ def change_data(change: QueryEdit) -> dict[str, Any]:
     }
 
 
-def _parameter(change: QueryEdit) -> tuple[str, Plain]:
+def _parameter(names: Mapping[str, str], change: QueryEdit) -> tuple[str, Plain]:
     """The parameter of the tool and its value; None to omit it."""
-    return PARAMETERS.get(change.name, change.name), None if change.after == "" else change.after
+    return names.get(change.name, change.name), None if change.after == "" else change.after

@@ -23,7 +23,6 @@ HAND_WRITTEN: dict[str, tuple[Group, str]] = {
     "help": ("daily", "help"),
     "init": ("set-up", "init"),
     "serve": ("set-up", "serve"),
-    "doctor": ("set-up", "doctor"),
     "demo": ("set-up", "demo"),
     "shadow report": ("tuning", "shadow_report"),
     "pipeline tune": ("tuning", "pipeline_fitting:tune_command"),

@@ -36,12 +36,11 @@ from speckit_memory.server.logging import logs
 from speckit_memory.server.mcp_server.offering import RequestHandlers
 from speckit_memory.server.mcp_server.profiles import left_out, offered_tools, offers
 from speckit_memory.server.operations.mcp_tools import function_of, operations_of_tools
-from speckit_memory.server.operations.operation import Tool
+from speckit_memory.server.operations.operation import Operation, Tool
 from speckit_memory.server.replies.answer_cache import SECONDS
 from speckit_memory.server.replies.answering import WorkerPool
-from speckit_memory.server.replies.envelope import Reply, failure
+from speckit_memory.server.replies.envelope import failure
 from speckit_memory.server.replies.worker_calls import ThreadLimits
-from speckit_memory.server.tools import context, health, search
 from speckit_memory.server.workspace.workspace import Workspace
 
 NAME = "speckit-memory"
@@ -178,7 +177,7 @@ def tools(
     profile: ToolProfile = "full",
     workers: WorkerProcesses | None = None,
 ) -> list[SpeckitTool]:
-    """All tools: those that search and `memory_health`, and the operations.
+    """All tools.
 
     Args:
         workspace: The workspace that they serve.
@@ -187,33 +186,18 @@ def tools(
         workers: Processes that answer reading calls; None for this one.
     """
 
-    def of(
-        function: Callable[..., Reply],
-        tool: Tool,
-        *,
-        reads: bool = True,
-        repeatable: bool = True,
-        destroys: bool = False,
-    ) -> SpeckitTool:
-        """Builds a tool.
-
-        Args:
-            function: Its function.
-            tool: Its declaration.
-            reads: Whether it never writes.
-            repeatable: Whether repeating a call has no further effect.
-            destroys: Whether it may delete or overwrite.
-        """
+    def of(operation: Operation, tool: Tool) -> SpeckitTool:
+        reads = operation.reads
         limiter = limits.lengthy if tool.lengthy else limits.reading if reads and not tool.here else limits.writing
         return SpeckitTool.of(
-            function,
+            function_of(operation, tool, workspace),
             title=tool.title,
             budget=tool.budget,
             limiter=limiter,
             count=workspace.count_tokens,
             read_only=reads,
-            idempotent=repeatable,
-            destructive=destroys,
+            idempotent=operation.repeatable,
+            destructive=operation.destroys,
             cache=workspace.answers if tool.cached else None,
             config_hash=workspace.config_hash,
             offers=partial(offers, profile),
@@ -222,27 +206,7 @@ def tools(
             elsewhere=partial(workers.answer, workspace.name) if workers and limiter is limits.reading else None,
         )
 
-    return [
-        of(context.build(workspace), Tool("memory_context", "Get context", "", context.BUDGET, cached=True)),
-        of(
-            search.build(workspace),
-            Tool("memory_search", "Search memory", "", search.BUDGET, cached=True, unused=search.idle),
-        ),
-        of(
-            health.build(workspace),
-            Tool("memory_health", "Check health", "", health.BUDGET, here=True, unused=health.idle),
-        ),
-        *(
-            of(
-                function_of(operation, tool, workspace),
-                tool,
-                reads=operation.reads,
-                repeatable=operation.repeatable,
-                destroys=operation.destroys,
-            )
-            for operation, tool in operations_of_tools()
-        ),
-    ]
+    return [of(operation, tool) for operation, tool in operations_of_tools()]
 
 
 def build(

@@ -14,39 +14,20 @@ from speckit_memory.server.operations.mcp_tools import operations_of_tools
 if TYPE_CHECKING:
     from speckit_memory.server.calls.tool import SpeckitTool
 
-UNSAID = {
-    "memory_search": (
-        "autoDetectIntent",
-        "includeConstitutional",
-        "minState",
-        "applyStateLimits",
-        "useDecay",
-        "includeContiguity",
-        "enableSessionBoost",
-        "enableCausalBoost",
-        "rerank",
-        "applyLengthPenalty",
-        "bypassCache",
-    ),
-}
-"""Parameters of tools that are no operations, which the definitions of the profile `core` omit: agents rarely need
-them."""
-
 
 @cache
 def core_tools() -> tuple[str, ...]:
     """The tools of the profile `core`: find, read, write, undo, judge and index, which cover an agent's daily work."""
-    return ("memory_context", "memory_search", *(tool.name for _, tool in operations_of_tools() if tool.core))
+    return tuple(tool.name for _, tool in operations_of_tools() if tool.core)
 
 
 @cache
 def unsaid() -> dict[str, tuple[str, ...]]:
     """The parameters that the definitions of the profile `core` omit, by tool."""
-    advanced = {
+    return {
         tool.name: tuple(name for name, (_, _, option) in operation.of_tool().items() if option.advanced)
         for operation, tool in operations_of_tools()
     }
-    return UNSAID | advanced
 
 
 def offers(profile: ToolProfile, name: str) -> bool:

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridge, plural
-from speckit_memory.server.calls.parameters import CheckpointName, Flag, Folder, Limit
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import CheckpointName, Flag, Folder, Limit
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 BUDGET = 600
 

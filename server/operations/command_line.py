@@ -26,10 +26,11 @@ from speckit_memory.server.console.markdown import plain_value
 from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, printable, table, table_rows, wrap_text
 from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Parameters
+from speckit_memory.server.reports.terminal import show_reports
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.server.operations.view import Row, View
+    from speckit_memory.server.operations.operation import Row, View
 
 
 class CommandCall:
@@ -84,7 +85,9 @@ def derive_command(operation: Operation) -> click.Command:
                 view.after(view.data[view.rows])
         for remark in view.remarks:
             click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
-        if not common.as_json:
+        if view.reports:
+            show_reports(view.reports, common)
+        elif not common.as_json:
             show(view)
         elif view.problems:
             print_json(SpeckitError.of(view.problems).as_json())

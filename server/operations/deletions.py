@@ -1,7 +1,8 @@
-"""Delete memories and undo deletions (features T9 and T11)."""
+"""Delete memories and undo deletions; restore archived memories (features T9, T11 and M5)."""
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,10 +10,8 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Folder, MemoryName, Name, Tier
-from speckit_memory.server.operations.fields import ID_OR_KEY
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import ID_OR_KEY, Flag, Folder, MemoryName, Name, Tier
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.deletions import DeletionResult
@@ -222,12 +221,45 @@ def _restored(call: Call, name: str) -> View:
     found = f"lexical search finds all already; vectors follow: {WHO_EMBEDS}"
     return View(
         f"{memories} and {files} are back",
-        {"undone": name, "count": len(back.memories), "files": len(back.files), "pending": back.pending},
+        {"undone": name, "memories": list(back.memories), "files": list(back.files), "pending": back.pending},
         hints=(call.way(waiting, found),) if back.pending else (),
-        document={
-            "undone": name,
-            "memories": list(back.memories),
-            "files": list(back.files),
-            "pending": back.pending,
-        },
     )
+
+
+class ArchiveRestoration(Parameters):
+    keys: Annotated[
+        list[MemoryName],
+        Option("Ids or keys of the memories; without one, list them.", argument=True, metavar=ID_OR_KEY),
+    ] = []
+
+
+@operation("daily", "unarchive", one_door="the tool is memory_validate, which restores a memory that was useful")
+def unarchive(call: Call, params: ArchiveRestoration) -> View:
+    """Restore archived memories for searches; without a name, list them.
+
+    A memory that was archived because it had expired lives seven more days. An unknown name makes the whole command
+    fail.
+    """
+    from speckit_memory.server.console.arguments.memory_names import known_key
+
+    memory = call.memory()
+    if not params.keys:
+        rows = [found._asdict() for found in memory.lifecycle.archived()]
+        return View(
+            f"{plural(len(rows), 'memory')} archived",
+            {"archived": rows},
+            rows="archived",
+            cells=lambda row: (row["key"], row["reason"], _day(row["archived_at"])),
+            heads=("memory", "reason", "archived"),
+        )
+    known = [known_key(memory, name) for name in dict.fromkeys(params.keys)]
+    restored = {key: memory.lifecycle.unarchive(key) for key in known}
+    return View(
+        f"{plural(sum(restored.values()), 'memory')} restored",
+        {"restored": [key for key, was in restored.items() if was], "memories": list(restored)},
+        facts={key: "found by searches again" if was else "was not archived" for key, was in restored.items()},
+    )
+
+
+def _day(when: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(when))

@@ -13,14 +13,12 @@ from pydantic import Field
 
 from speckit_memory.config.files.paths import is_there, named_path
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.calls.parameters import Flag, Folder, Keys, Phrases, Tier
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console import completion
 from speckit_memory.server.console.arguments.typed_text import standard_input
 from speckit_memory.server.console.markdown import one_line
-from speckit_memory.server.operations.fields import ID_OR_KEY, MemoryKey, Session
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import ID_OR_KEY, Flag, Folder, Keys, MemoryKey, Phrases, Session, Tier
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory

@@ -7,10 +7,8 @@ from typing import Annotated
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Name
-from speckit_memory.server.operations.fields import RARE, DryRun, InFolder
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import RARE, DryRun, Flag, InFolder, Name
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
 
 LISTED = 10
 OUTCOMES = ("created", "updated", "unchanged", "kept", "refused")

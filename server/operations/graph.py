@@ -9,11 +9,9 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, MemoryName, Required
 from speckit_memory.server.console.markdown import TEXT_FIELD
-from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, Direction, Relation
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, Direction, Flag, MemoryName, Relation, Required
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.lineage import Lineage

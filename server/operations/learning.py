@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, MemoryName, Name
-from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, HistoryLimit, MemoryKey, Number, Session
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import (
+    ID_OR_KEY,
+    RARE,
+    Flag,
+    HistoryLimit,
+    MemoryKey,
+    MemoryName,
+    Name,
+    Number,
+    Session,
+)
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine.api.triggers import LearnedPhrases

@@ -9,16 +9,8 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import MemoryName, Name
-from speckit_memory.server.operations.fields import (
-    ID_OR_KEY,
-    RARE,
-    HistoryLimit,
-    Number,
-    Relation,
-)
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import ID_OR_KEY, RARE, HistoryLimit, MemoryName, Name, Number, Relation
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine.graph.linking import NamedEdge
@@ -69,7 +61,7 @@ def add(call: Call, params: NewLink) -> View:
         place = f"kept in this store only, so that a clone lacks it: {edge.only_stored}"
     else:
         place = f"declared in causalLinks of {edge.source}: commit the file, and a clone has it"
-    return View(_edge_text(edge), {"link": edge.as_json()}, hints=(place,), document=edge.as_json())
+    return View(_edge_text(edge), {"link": edge.as_json()}, hints=(place,))
 
 
 class LinkRemoval(Parameters):

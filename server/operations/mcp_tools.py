@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from speckit_memory.config.workspace.settings import Settings
-from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, quote_text
+from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, one_line, quote_text
 from speckit_memory.server.operations.catalogue import TOOL_MODULES
 from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Tool
 from speckit_memory.server.replies.call_progress import Pages
@@ -20,7 +20,7 @@ from speckit_memory.server.replies.envelope import Reply, nothing
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.server.operations.view import Row, View
+    from speckit_memory.server.operations.operation import Row, View
     from speckit_memory.server.workspace.workspace import Workspace
 
 
@@ -55,7 +55,10 @@ def operations_of_tools() -> list[tuple[Operation, Tool]]:
     """The operations that are tools."""
     for module in TOOL_MODULES:
         import_module(f"speckit_memory.server.operations.{module}")
-    return [(each, each.tool) for each in OPERATIONS if each.tool]
+    declared = [(each, each.tool) for each in OPERATIONS if each.tool]
+    return sorted(
+        declared, key=lambda each: TOOL_MODULES.index(each[0].function.__module__.partition("operations.")[2])
+    )
 
 
 def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Callable[..., Reply]:
@@ -66,7 +69,7 @@ def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Calla
         given = {parameters[name][0]: value for name, value in values.items()}
         # validated already: the signature has the types of the model
         params = operation.params.model_construct(**given)
-        return _reply(operation.function(ToolCall(workspace), params), cached=tool.cached)
+        return reply_of(operation.function(ToolCall(workspace), params), cached=tool.cached)
 
     run.__name__ = tool.name
     run.__doc__ = tool.brief
@@ -86,7 +89,7 @@ def _parameter(name: str, field: Any, option: Option) -> Parameter:
     )
 
 
-def _reply(view: View, *, cached: bool) -> Reply:
+def reply_of(view: View, *, cached: bool = False) -> Reply:
     """The reply of a tool; answers that record nothing may be cached if the operation says so."""
     reply: dict[str, Any] = {"again": nothing} if cached and view.after is None else {}
     reply |= {"facts": fields(dict(view.facts)), "row_text": partial(_row_text, view), "after": view.after}
@@ -95,5 +98,8 @@ def _reply(view: View, *, cached: bool) -> Reply:
 
 def _row_text(view: View, _number: int, row: Row) -> str:
     head, *texts = view.cells(row)
-    line = "- " + about(head.replace("\n", " "), *texts)
+    if view.heads:
+        texts = [f"{name} {text}" for name, text in zip(view.heads[1:], texts, strict=True) if text]
+    # a row below another one begins with a dash of its own
+    line = f"  {one_line(head)}" if head.startswith("- ") else "- " + about(head.replace("\n", " "), *texts)
     return f"{line}\n{quote_text(row[TEXT_FIELD])}" if row.get(TEXT_FIELD) else line

@@ -9,12 +9,10 @@ from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Folder, Limit, Name
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, one_line, quote_text
-from speckit_memory.server.operations.fields import MemoryKey
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import Flag, Folder, Limit, Name
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
 from speckit_memory.server.views.store_figures import left_out_text, store_figures
 
@@ -53,7 +51,12 @@ def list_memories(call: Call, params: MemoryListing) -> View:
     if params.chunks:
         rows = with_passages(memory, rows)
     missing = missing_folder(memory, params.folder)
-    data = {"total": total, "offset": params.offset, "memories": rows}
+    data = {
+        "total": total,
+        "offset": params.offset,
+        "warnings": [missing] if missing else [],
+        "memories": rows,
+    }
 
     def where_to_go_on(shown: int) -> str:
         return _where_to_go_on(call, PartOfPage(rows, shown), params.offset, total)
@@ -68,10 +71,8 @@ def list_memories(call: Call, params: MemoryListing) -> View:
         rows="memories",
         cells=_memory_cells,
         hints=tuple(filter(None, [missing, *([] if call.workspace else [where_to_go_on(len(rows))])])),
-        document=data | {"warnings": [missing] if missing else []},
         reply={
             "unit": "memories and passages" if params.chunks else "",
-            "row_text": _memory_text,
             "hint_of_count": where_to_go_on,
             "figures_of_count": apart if params.chunks else None,
         },
@@ -99,47 +100,6 @@ def _memory_cells(row: Row) -> tuple[str, ...]:
     title = row["title"] if row["title"] != row["key"] else ""
     tier = row["tier"] if row["tier"] != "normal" else ""
     return row["key"], title, f"id {row['id']}", tier, row["updated"][:DATE], fields(more)
-
-
-def _memory_text(_number: int, row: Row) -> str:
-    return f"  - {one_line(passage_text(row))}" if is_passage(row) else "- " + about(*_memory_cells(row))
-
-
-class MemoryText(Parameters):
-    key: MemoryKey
-    section: Annotated[Name, Option("Only this section, by ANCHOR id or heading.")] = ""
-    from_line: Annotated[int, Field(strict=True, ge=1), Option("Begin at this line of the document.")] = 1
-    session: Annotated[Name, Option("Name of the reading session, which then attends to the memory.")] = ""
-
-
-@operation("daily", "show", one_door="the tool is memory_search with `key`", reads=True)
-def show(call: Call, params: MemoryText) -> View:
-    """Print the stored text of a memory: all of it, or one section."""
-    from speckit_memory.server.console.arguments.memory_names import known_key
-    from speckit_memory.server.views.archived_text import away_data, away_text
-    from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
-
-    memory = call.memory()
-    found = memory.documents.read(known_key(memory, params.key), section=params.section, first_line=params.from_line)
-    memory.feedback.opened(found, session=params.session)
-    record = found.memory
-    hidden = away_text(found.put_away, "`unarchive`") if found.put_away else ""
-    return View(
-        f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})",
-        {
-            "id": record.id,
-            "key": record.key,
-            "title": record.title,
-            "tier": str(record.tier),
-            "lines": [found.first_line, found.last_line],
-            "sections": list(found.sections),
-            **away_data(found.put_away),
-            **superseded_data(found),
-            "text": found.text,
-        },
-        hints=tuple(filter(None, (hidden, superseded_text(found)))),
-        text=found.text + "\n",
-    )
 
 
 class PromptMatch(Parameters):
@@ -269,17 +229,19 @@ def stats(call: Call, params: StoreCounts) -> View:
     ranked = inventory.folders(params.rank, exclude=params.exclude, scores=params.scores, archived=params.archived)
     found = inventory.stats()
     figures = store_figures(found, ranked, params.limit, scores=params.scores)
-    document = figures | {
-        "pending_links": found.pending_links,
-        "embedding_model": found.embedding_model,
-        "dimensions": found.dimensions,
-    }
-    # for a model, epoch seconds become ISO 8601; None stays None for an empty store
+    # epoch seconds become ISO 8601; None stays None for an empty store
     dated: Row = {name: None if figures[name] is None else when(figures[name]) for name in ("oldest", "newest")}
     folders = [
         row | {"updated": None if row["updated"] is None else when(row["updated"])} for row in figures["folders"]
     ]
-    data = {**figures, **dated, "folders": folders}
+    data = {
+        **figures,
+        **dated,
+        "pending_links": found.pending_links,
+        "embedding_model": found.embedding_model,
+        "dimensions": found.dimensions,
+        "folders": folders,
+    }
     answers: dict[str, Any] = {}
     if call.workspace:
         kept = call.workspace.answers.figures()
@@ -308,8 +270,6 @@ def stats(call: Call, params: StoreCounts) -> View:
         cells=lambda row: _folder_cells(row, params.rank),
         heads=("folder", "memories", "changed", "score", *(folders[0].get("parts", ()) if folders else ())),
         hints=(f"{plural(more, 'folder')} more than the first {params.limit}: {way}",) if more else (),
-        document=document,
-        reply={"row_text": lambda _, row: _folder_text(row, params.rank)},
     )
 
 
@@ -324,9 +284,3 @@ def _folder_cells(row: Row, rank: str) -> tuple[str, ...]:
         score,
         *(f"{part:g}" for part in row.get("parts", {}).values()),
     )
-
-
-def _folder_text(row: Row, rank: str) -> str:
-    said = {"updated": (row["updated"] or "unknown")[:DATE]} if rank == "recency" else {}
-    said |= {"score": row["score"], **row["parts"]} if "score" in row else {}
-    return "- " + about(f"{one_line(row['folder'] or '(root)')}: {row['memories']}", fields(said))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Name
-from speckit_memory.server.operations.operation import Call, Option, Parameters, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import Flag, Name
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from speckit_memory.server.calls.unused_parameters import Rule
-from speckit_memory.server.operations.view import View
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from speckit_memory.config.workspace.settings import Settings
     from speckit_memory.engine import Memory
+    from speckit_memory.errors import Problem
+    from speckit_memory.evaluation.statistics.report import Report
     from speckit_memory.server.console.arguments.options import Common
     from speckit_memory.server.console.arguments.options import Option as SharedOption
     from speckit_memory.server.workspace.workspace import Workspace
@@ -86,6 +87,54 @@ class Call(Protocol):
         """The wording for this door."""
 
 
+Row = dict[str, Any]
+Cells = Callable[[Row], Sequence[str]]
+
+
+def no_cells(row: Row) -> Sequence[str]:
+    """Renders no row; for views without rows."""
+    raise NotImplementedError(f"a view of rows with {', '.join(row)} has no cells")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The result of an operation.
+
+    Attributes:
+        summary: One sentence.
+        data: The result as plain data: the JSON document of the command, and `data` of the tool's answer.
+        facts: Names and values; empty values are not shown.
+        rows: Name of the list in `data` that is shown row by row; "" for none.
+        cells: Returns the cells of a row; empty cells are not shown.
+        heads: Headings of the cells, which make a table of them; () for one line per row.
+        text: A text to print as it is: at the command line everything else goes to standard error.
+        hints: Sentences on what to do next.
+        remarks: Sentences that the command prints to standard error.
+        problems: What was found to be wrong; the JSON document of the command is then that of an error.
+        document: JSON document of the command where it differs from `data`.
+        status: Exit status of the command.
+        reply: Further fields of the tool's `Reply`, such as its budget.
+        reports: What the command prints instead, each as soon as there is one, with their documents as its JSON.
+        after: Called with the rows that were sent.
+    """
+
+    summary: str
+    data: dict[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    rows: str = ""
+    cells: Cells = no_cells
+    heads: tuple[str, ...] = ()
+    text: str | None = None
+    hints: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    document: dict[str, Any] | None = None
+    status: int = 0
+    reply: dict[str, Any] = field(default_factory=dict)
+    reports: Iterable[Report] = ()
+    after: Callable[[Sequence[Row]], None] | None = None
+
+
 P = TypeVar("P", bound=Parameters)
 Run = Callable[[Call, P], View]
 
@@ -131,7 +180,7 @@ class Operation:
         command: Words that call the command; "" for an operation without one.
         tool: The MCP tool; None for an operation without one.
         one_door: Why the operation has no command or no tool; "" if it has both.
-        reads: Whether it never writes.
+        reads: Whether the tool never writes.
         destroys: Whether it may delete or overwrite.
         repeatable: Whether repeating a call has no further effect.
         shared: Options of many commands that the command has.

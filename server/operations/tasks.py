@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.calls.parameters import Flag, Gaps, Limit, Required, Score
-from speckit_memory.server.operations.fields import Session
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Tool, operation
-from speckit_memory.server.operations.view import Row, View
+from speckit_memory.server.operations.fields import Flag, Gaps, Limit, Required, Score, Session
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
 TaskFolder = Annotated[Required, Option("Folder of the task.", tool="specFolder", argument=True)]
 TaskName = Annotated[Required, Option("Name of the task.", tool="taskId", argument=True)]
@@ -38,22 +36,14 @@ def preflight(call: Call, params: TaskPreflight) -> View:
     Until the task is complete, a repetition replaces the earlier record; it keeps the earlier gaps and session if none
     are given.
     """
-    from speckit_memory.server.views.rows.task_rows import scores, task_row
+    from speckit_memory.server.views.rows.task_rows import task_row
 
     begun = call.memory(create=call.workspace is not None).learning.preflight(**dict(params))
     after = call.way("run `speckit-memory task postflight`", "call task_postflight with the same specFolder and taskId")
     return View(
         f"recorded before the task {begun.task} of {begun.folder}",
-        {
-            "specFolder": begun.folder,
-            "taskId": begun.task,
-            "phase": "preflight",
-            "before": scores(begun.before),
-            "knowledgeGaps": list(begun.gaps),
-            "sessionId": begun.session,
-        },
+        {"specFolder": begun.folder, **task_row(begun)},
         hints=(f"when the task is done, {after}",),
-        document={"specFolder": begun.folder, **task_row(begun)},
     )
 
 
@@ -115,12 +105,11 @@ def history(call: Call, params: TaskListing) -> View:
     tasks = [task_row(task) for task in found.tasks]
     return View(
         f"{plural(found.summary.tasks, 'task')} recorded, {found.summary.complete} complete",
-        {**told, "tasks": tasks},
+        {"specFolder": params.folder, **told, "tasks": tasks},
         facts=told.get("summary", {}),
         rows="tasks",
         cells=_task_cells,
         heads=("task", "index", "band", "changes", "completed"),
-        document={"specFolder": params.folder, **told, "tasks": tasks},
     )
 
 

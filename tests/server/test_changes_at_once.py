@@ -75,7 +75,7 @@ def test_two_servers_that_delete_the_same_memory_delete_it_once_and_one_undoing_
 
             [back] = [answer for answer in answers if "error" not in answer]
             assert sorted(answer["error"]["code"] for answer in answers if "error" in answer) == ["E106"]
-            assert (back["data"]["count"], back["data"]["files"]) == (1, 1)
+            assert (len(back["data"]["memories"]), len(back["data"]["files"])) == (1, 1)
             assert (noted / key).exists()
 
     with_two_servers(noted, work)

@@ -57,7 +57,7 @@ def test_documents_without_a_date_are_as_old_as_their_first_commit(history: Path
         rows = call(history, ["list", "--sort", order, "--json"]).json["memories"]
         return [row["key"] for row in rows]
 
-    assert call(history, ["stats", "--json"]).json["oldest"] == day(1)
+    assert call(history, ["stats", "--json"]).json["oldest"] == datetime.fromtimestamp(day(1), UTC).isoformat()
     assert listed("created_at")[0] == "docs/new.md"
     # those that differ from what was committed are as new as their files
     assert set(listed("updated_at")[:2]) == {"docs/new.md", "docs/dirty ü.md"}

@@ -47,8 +47,8 @@ def test_documents_are_found_by_what_they_say_of_themselves(declaring: Path) -> 
 
 @pytest.mark.requirement("I1.declared")
 def test_a_document_is_as_old_as_it_says(declaring: Path) -> None:
-    assert call(declaring, ["stats", "--json"]).json["oldest"] == datetime(2019, 3, 5, tzinfo=UTC).timestamp()
-    assert call(declaring, ["stats", "--json"]).json["newest"] == datetime(2024, 3, 5, tzinfo=UTC).timestamp()
+    assert call(declaring, ["stats", "--json"]).json["oldest"] == datetime(2019, 3, 5, tzinfo=UTC).isoformat()
+    assert call(declaring, ["stats", "--json"]).json["newest"] == datetime(2024, 3, 5, tzinfo=UTC).isoformat()
 
 
 @pytest.mark.requirement("I1.declared")

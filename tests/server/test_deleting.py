@@ -70,7 +70,7 @@ def test_a_deleted_memory_goes_with_its_file_and_comes_back_as_it_was(filled: Pa
         ("memory_match_triggers", {"prompt": "the kangaroo pouch"}),
         ("memory_delete", {"undo": name}),
     )
-    assert (undone["data"]["count"], undone["data"]["files"], undone["data"]["pending"]) == (1, 1, 0)
+    assert (undone["data"]["memories"], len(undone["data"]["files"]), undone["data"]["pending"]) == ([A], 1, 0)
     [row] = found["data"]["results"]
     assert (row["key"], row["id"]) == (A, judged["data"]["id"])
     assert unknown["error"]["code"] == "E106"

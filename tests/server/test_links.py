@@ -17,7 +17,7 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
     made = call(workspace, ["links", "add", TONE, "supersedes", WAL, "--strength", "0.4", "--evidence", "said so"])
     assert made.out.splitlines()[0] == f"link 1: {TONE} supersedes {WAL} (strength 0.4, by document): said so"
     assert "a clone has it" in made.out
-    changed = call(workspace, ["links", "add", TONE, "supersedes", WAL, "--strength", "0.6", "--json"]).json
+    changed = call(workspace, ["links", "add", TONE, "supersedes", WAL, "--strength", "0.6", "--json"]).json["link"]
     assert (changed["id"], changed["strength"]) == (1, 0.6)
     assert call(workspace, ["links", "remove", "1", "--json"]).json["declared"] is None
 

@@ -73,8 +73,8 @@ def test_nothing_else_of_a_document_changes_by_a_link_and_nothing_at_all_by_taki
     before = links(workspace)
 
     number = call(workspace, ["links", "add", "docs/new.md", "supersedes", WAL, "--evidence", "x: y", "--json"]).json[
-        "id"
-    ]
+        "link"
+    ]["id"]
     linked = file.read_bytes()
     assert b'{target: docs/storage/wal.md, evidence: "x: y"}' in linked
     for line in text.splitlines(keepends=True):
@@ -152,7 +152,8 @@ def test_a_link_that_is_refused_leaves_the_document_as_it_was(workspace: Path) -
 def test_links_that_other_words_and_documents_declare_are_changed_and_taken_out_there(workspace: Path) -> None:
     (workspace / "docs/new.md").write_text("---\ncausalLinks: {caused_by: tone.md, related_to: tone.md}\n---\nNew.\n")
     assert call(workspace, ["index", "docs"]).status == 0
-    changed = call(workspace, ["links", "add", "docs/new.md", "supports", TONE, "--strength", "0.9", "--json"]).json
+    ran = call(workspace, ["links", "add", "docs/new.md", "supports", TONE, "--strength", "0.9", "--json"])
+    changed = ran.json["link"]
     assert (changed["strength"], changed["created_by"]) == (0.9, "document")
     caused = call(workspace, ["lineage", TONE, "--relation", "caused", "--json"]).json["groups"]["caused"][0]["edge"]
     for number in (caused, changed["id"]):

@@ -41,7 +41,7 @@ def test_who_restores_memories_without_their_files_is_told_and_the_step_that_is_
         ("memory_index_scan", {"specFolder": "notes"}),
         ("checkpoint_restore", {"name": "one"}),
     )
-    assert (undone["data"]["files"], scanned["data"]["absent"]) == (1, 0)
+    assert (len(undone["data"]["files"]), scanned["data"]["absent"]) == (1, 0)
     assert (again["data"]["without_file"], again["hints"], whole["hints"]) == (0, [], [])
 
 

@@ -12,8 +12,9 @@ from mcp_types import TextContent
 
 from speckit_memory.engine import Memory
 from speckit_memory.engine.answers.search_options import SearchOptions
-from speckit_memory.server.calls.missing import PARAMETERS, TOOL
+from speckit_memory.server.calls.missing import TOOL
 from speckit_memory.server.mcp_server.app import build
+from speckit_memory.server.operations.search import ToolSearch
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.workspace.workspace import Workspace
 
@@ -179,7 +180,7 @@ def test_an_id_that_there_is_not_is_refused_even_where_it_is_nothing(memory: Mem
 
 
 def test_every_wish_has_the_name_of_a_parameter(memory: Memory) -> None:
-    async def work() -> tuple[set[str], set[str]]:
+    async def work() -> set[str]:
         server = build(Workspace(lambda create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits())
         async with Client(server) as client:
             [schema] = [
@@ -187,12 +188,10 @@ def test_every_wish_has_the_name_of_a_parameter(memory: Memory) -> None:
                 for tool in (await client.list_tools()).tools
                 if tool.name == "memory_search"
             ]
-        return set(schema), set(schema["mode"]["enum"])
+        return set(schema["mode"]["enum"])
 
-    names, modes = anyio.run(work)
-    assert set(PARAMETERS.values()) <= names
-    assert set(TOOL.modes) == modes
-    assert set(SearchOptions.__dataclass_fields__) <= set(PARAMETERS)
+    assert set(TOOL.modes) == anyio.run(work)
+    assert set(SearchOptions.__dataclass_fields__) <= set(ToolSearch.model_fields)
 
 
 @pytest.mark.requirement("P8.change")

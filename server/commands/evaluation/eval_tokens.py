@@ -12,10 +12,11 @@ from speckit_memory.server.console.arguments.options import Common, shared_optio
 from speckit_memory.server.console.arguments.sources import pipelines_option, source_options
 from speckit_memory.server.console.markdown import TEXT_FIELD
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.operations.mcp_tools import reply_of
+from speckit_memory.server.operations.search import SEARCH, ToolSearch, search_view
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
 from speckit_memory.server.replies.envelope import fit_to_budget
 from speckit_memory.server.reports.terminal import show_reports
-from speckit_memory.server.tools import search
 from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from speckit_memory.evaluation.datasets.dataset import DatasetQuery
     from speckit_memory.evaluation.ground_truth.ground import GroundSource
     from speckit_memory.evaluation.statistics.report import Report
-
-
-TOOL = "memory_search"
 
 
 class SingleMemoryWorkspace(Workspace):
@@ -57,12 +55,13 @@ class ToolAnswers:
 
 
 def _answerer(memory: Memory, form: AnswerForm, name: str) -> Answerer:
-    tool = search.build(SingleMemoryWorkspace(memory), form)
+    workspace = SingleMemoryWorkspace(memory)
 
     def answer(query: DatasetQuery, budget: int) -> SentAnswer:
         # no deadline: answers must not depend on the load of the machine
-        reply = tool(query=query.text, specFolder=query.folder, tokenBudget=budget, deadlineMs=0)
-        made = fit_to_budget(reply, TOOL, budget, memory.models.count_tokens)  # not `sent`: no use is recorded
+        asked = ToolSearch(query=query.text, folder=query.folder, token_budget=budget, deadline_ms=0)
+        reply = reply_of(search_view(workspace, asked, form))
+        made = fit_to_budget(reply, SEARCH.name, budget, memory.models.count_tokens)  # not `sent`: no use is recorded
         rows = made.document["data"]["results"]
         texts = tuple((row["key"], row.get(TEXT_FIELD, "")) for row in rows)
         return SentAnswer(texts, made.meta["token_count"])
@@ -120,7 +119,6 @@ def command(
         queries: Size of a sample of the queries; None for all.
     """
     from speckit_memory.evaluation.tokens.run import measure_tokens
-    from speckit_memory.server.replies.answer_form import AnswerForm
 
     chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
 

@@ -1,15 +1,23 @@
-"""Reads a memory by key: its text or sections of it, within the budget, from any line on (feature A7)."""
+"""Read a memory: its text or sections of it, from any line on, for a client within its budget (feature A7)."""
+
+from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from speckit_memory.engine.search.reading import TextExcerpt
+from pydantic import Field
+
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.markdown import TEXT_FIELD, about, one_line, quote_text
-from speckit_memory.server.replies.envelope import Count, Reply
+from speckit_memory.server.operations.fields import MemoryKey, Name
+from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
 from speckit_memory.server.views.archived_text import away_data, away_text
 from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
-from speckit_memory.server.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.search.reading import TextExcerpt
+    from speckit_memory.server.replies.envelope import Count
+    from speckit_memory.server.workspace.workspace import Workspace
 
 BUDGET = 4000
 """Token budget, as for searches for whole memories."""
@@ -21,10 +29,45 @@ MOST_SECTIONS = 40
 """Names of sections listed."""
 
 
+class MemoryText(Parameters):
+    key: MemoryKey
+    section: Annotated[Name, Option("Only this section, by ANCHOR id or heading.")] = ""
+    from_line: Annotated[int, Field(strict=True, ge=1), Option("Begin at this line of the document.")] = 1
+    session: Annotated[Name, Option("Name of the reading session, which then attends to the memory.")] = ""
+
+
+@operation("daily", "show", one_door="the tool is memory_search with `key`", reads=True)
+def show(call: Call, params: MemoryText) -> View:
+    """Print the stored text of a memory: all of it, or one section."""
+    from speckit_memory.server.console.arguments.memory_names import known_key
+
+    memory = call.memory()
+    found = memory.documents.read(known_key(memory, params.key), section=params.section, first_line=params.from_line)
+    memory.feedback.opened(found, session=params.session)
+    record = found.memory
+    hidden = away_text(found.put_away, "`unarchive`") if found.put_away else ""
+    return View(
+        f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})",
+        {
+            "id": record.id,
+            "key": record.key,
+            "title": record.title,
+            "tier": str(record.tier),
+            "lines": [found.first_line, found.last_line],
+            "sections": list(found.sections),
+            **away_data(found.put_away),
+            **superseded_data(found),
+            "text": found.text,
+        },
+        hints=tuple(filter(None, (hidden, superseded_text(found)))),
+        text=found.text + "\n",
+    )
+
+
 def read_whole(
     workspace: Workspace, name: int | str, sections: list[str], from_line: int, session: str, budget: int = BUDGET
-) -> Reply:
-    """Builds the reply with the text of a memory, and a hint where to continue if it does not fit.
+) -> View:
+    """The answer of `memory_search` to a key: the text of a memory, and a hint where to go on if it does not fit.
 
     Args:
         workspace: The workspace.
@@ -45,7 +88,7 @@ def read_whole(
     record = readings[0].memory
     room, cut = min(int(budget * FOR_TEXT), budget - FOR_HINTS), False
     hints: list[str] = []
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for section, reading in zip(sections or [""], readings, strict=True):
         text, lines, broken = _fitting(reading, room, bool(rows), workspace.count_tokens)
         if lines:
@@ -69,7 +112,7 @@ def read_whole(
         told = min(MOST_SECTIONS, MOST_SECTIONS * budget // BUDGET)
         further = f" and {len(names) - told} more" if len(names) > told else ""
         hints.append(f"sections, for anchors: {', '.join(map(one_line, names[:told]))}{further}")
-    return Reply(
+    return View(
         f"{record.key}, read {'in part' if cut else 'to its end'}",
         {
             "sections": names[:MOST_SECTIONS],
@@ -77,15 +120,13 @@ def read_whole(
             **away_data(readings[0].put_away),
             **superseded_data(readings[0]),
         },
-        tuple(hints),
         rows="results",
-        whole_texts=True,
-        row_text=_row_text,
-        budget=budget,
+        hints=tuple(hints),
+        reply={"whole_texts": True, "row_text": _row_text, "budget": budget, "again": None},
     )
 
 
-def _row(reading: TextExcerpt, section: str, text: str, lines: int) -> dict[str, Any]:
+def _row(reading: TextExcerpt, section: str, text: str, lines: int) -> Row:
     record = reading.memory
     return {
         "id": record.id,
@@ -119,7 +160,7 @@ def _fitting(reading: TextExcerpt, room: int, further: bool, count: Count) -> tu
     return f"{text}…", 1, True
 
 
-def _row_text(_number: int, row: dict[str, Any]) -> str:
+def _row_text(_number: int, row: Row) -> str:
     first, last = row["lines"]
     title = row["title"] if row["title"] != row["key"] else ""
     section = f"section {row['section']}" if "section" in row else ""
