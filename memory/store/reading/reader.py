@@ -317,8 +317,8 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
         # An edge of a reverse link starts at the link's target.
         pending_links=count(
             f"SELECT count(*) FROM declared_links d WHERE evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM "
-            "causal_edges e WHERE e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
-            "e.target_id = iif(d.reverse, d.memory_id, d.target_id) AND e.relation = d.relation)"
+            "causal_edges e WHERE e.source_id = iif(d.reverse = 1, d.target_id, d.memory_id) AND "
+            "e.target_id = iif(d.reverse = 1, d.memory_id, d.target_id) AND e.relation = d.relation)"
         ),
         absent=absences.count(connection),
         by_tier={
