@@ -31,9 +31,9 @@ def write(store: Path, documents: int, prefix: str) -> None:
     """Adds documents, in a process of its own that ends at once."""
     from bench.synthetic import Corpus
     from speckit_memory.engine import Memory
-    from speckit_memory.memory.store.segment_files import shelf
+    from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 
-    shelf.due = lambda *_: False
+    SegmentStore.next_step = lambda _: None  # type: ignore[assignment, method-assign]
     with Memory.open(store, "default", root=store.parent, environ={}, shadows=False) as memory:
         sources = Corpus(documents).sources()
         memory.index_documents([replace(source, key=f"{prefix}/{source.key}") for source in sources])

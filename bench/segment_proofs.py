@@ -29,7 +29,7 @@ from bench.one_thread import one_thread
 from bench.synthetic import Corpus, build
 from speckit_memory.engine import Memory
 from speckit_memory.memory.indexing import Source
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import folder_of
 
 NOW = 1_800_000_000.0
 QUESTIONS = 6
@@ -121,7 +121,7 @@ def killed(store: Path, corpus: Corpus, kills: int, seed: int) -> bool:
             time.sleep(draw.uniform(0, whole))
             os.kill(writer.pid, signal.SIGKILL)
         questions = [f"heron {attempt}", *corpus.queries("moderate", QUESTIONS - 1)]
-        files[f"{sum(1 for _ in shelf.folder_of(store).glob('.*.seg.*'))} unfinished"] += 1
+        files[f"{sum(1 for _ in folder_of(store).glob('.*.seg.*'))} unfinished"] += 1
         status, kinds = doctor(store)
         told.update(kinds)
         if answers(store, questions) != answers(bare_copy(store, store.parent / "bare"), questions):
@@ -135,7 +135,7 @@ def killed(store: Path, corpus: Corpus, kills: int, seed: int) -> bool:
     with opened(store) as memory:
         memory.lifecycle.write_segment()
         damage = memory.lifecycle.check()
-    left = sorted(file.name for file in shelf.folder_of(store).glob("*.seg*"))
+    left = sorted(file.name for file in folder_of(store).glob("*.seg*"))
     print(f"after one more writer: {doctor(store)[1]}, {len(left)} files (segment and stamp), damage: {list(damage)}")
     return right and not damage and len(left) == 2
 

@@ -10,7 +10,7 @@ import numpy as np
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.segment_writing.building import build_in_memory
 from speckit_memory.pipeline.ports import Filter
 
@@ -24,7 +24,7 @@ def differences(memory: Memory, draw: random.Random) -> tuple[str, list[str]]:
     opened = memory.session.opened
     models = opened.read_model._models
     with committed_read(opened.database) as connection:
-        held = shelf.segment_status(connection, opened.database.path, patient=True)
+        held = SegmentStore(opened.database).status(patient=True)
         now = Snapshot.load(opened.database, connection, models, build_in_memory)
         tables = Snapshot.of_file(opened.database, connection, models)
         assert tables is not None

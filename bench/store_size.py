@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.segment_store import folder_of
 from speckit_memory.server.console.output import table
 
 LEAST = 0.005
@@ -40,7 +40,7 @@ def sizes(store: Path) -> tuple[dict[str, tuple[int, int]], int]:
         free = connection.pragma("freelist_count") * connection.pragma("page_size")
         found["free pages"] = [free, free]
         text = connection.execute(_TEXT).get
-    for file in shelf.folder_of(store).glob("*.seg"):
+    for file in folder_of(store).glob("*.seg"):
         segment = Container.open(file)
         for name in segment.names():
             found[f"segment {name.rpartition('.')[0] or name}"][0] += segment.array(name).nbytes

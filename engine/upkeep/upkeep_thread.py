@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from speckit_memory.engine.background.best_effort import harmless
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import Problem, SpeckitError
-from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.pipeline.process.yielding import Pause, yielding
 
@@ -123,7 +123,7 @@ class MaintenanceThread:
         """Memories were deleted: removes their data from the segment too, however few they are."""
         with harmless("the segment of the store could not be written without what was forgotten"):
             opened = self._current()
-            writing.forget(opened.database)
+            SegmentStore(opened.database).forget()
             if self.running:
                 self.saved()
             else:
@@ -203,8 +203,7 @@ class MaintenanceThread:
         opened = self._current()
         if not opened.database.only_read:
             write(opened)
-        with opened.database.snapshot_read() as connection:
-            now = shelf.segment_status(connection, opened.database.path, patient=True)
+        now = SegmentStore(opened.database).status(patient=True)
         if now.segment is None or (opened, now.segment.digest) == self._in_use:
             return
         opened.renew()

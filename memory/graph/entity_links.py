@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.reading.density import DENSE
 from speckit_memory.memory.store.records import Edge, Relation
@@ -61,19 +60,19 @@ class Differences:
         return len(self.gone) + len(self.new)
 
 
-def room(connection: apsw.Connection) -> int:
+def room(connection: Connection) -> int:
     """Number of edges that names may make: one per memory, minus the other edges."""
     memories: int = value(connection, "SELECT count(*) FROM memories")
     others: int = value(connection, "SELECT count(*) FROM causal_edges WHERE created_by <> ?", (MAKER,))
     return max(0, int(DENSE * memories) - others)
 
 
-def waiting(connection: apsw.Connection, now: float) -> int:
+def waiting(connection: Connection, now: float) -> int:
     """Number of edges to add, change or remove."""
     return len(differences(connection, now))
 
 
-def differences(connection: apsw.Connection, _now: float) -> Differences:
+def differences(connection: Connection, _now: float) -> Differences:
     """The difference between the edges that names make and those stored."""
     there = {(edge.source_id, edge.target_id): edge for edge in edges.edges_by(connection, MAKER)}
     wanted = links(connection)
@@ -97,7 +96,7 @@ def write(txn: Transaction, now: float, found: Differences) -> int:
     return changed
 
 
-def links(connection: apsw.Connection) -> dict[Pair, EntityEdge]:
+def links(connection: Connection) -> dict[Pair, EntityEdge]:
     """The edges that names make: from the later memory to the earlier one, strongest first.
 
     A name in n memories adds 1/2 / (n - 1) to the strength of each pair of them, a quarter of that for a programming
@@ -173,7 +172,7 @@ def _evidence(one: dict[str, int], other: dict[str, int]) -> str:
     return f"both name {', '.join(both[:NAMED_AS_EVIDENCE])}"
 
 
-def _taken_away(connection: apsw.Connection) -> list[Pair]:
+def _taken_away(connection: Connection) -> list[Pair]:
     """The pairs whose link a person removed individually, and that was not restored since."""
     return rows(
         connection,
@@ -184,7 +183,7 @@ def _taken_away(connection: apsw.Connection) -> list[Pair]:
     )
 
 
-def _may_link(connection: apsw.Connection, source: int, target: int) -> bool:
+def _may_link(connection: Connection, source: int, target: int) -> bool:
     """Whether both memories exist, and either have room for an edge or are already linked by their names."""
     if known := edges.edge_between(connection, source, target, Relation.SUPPORTS):
         return known.created_by == MAKER

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import apsw
-
 from speckit_memory.memory.graph.entities import Entity, entities
 from speckit_memory.memory.graph.entity_links import room
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.tables.graph import entities as table
 
 SCANNED = 50
@@ -15,12 +13,12 @@ SCANNED = 50
 Found = list[tuple[int, str, tuple[Entity, ...]]]
 
 
-def waiting(connection: apsw.Connection, _now: float) -> int:
+def waiting(connection: Connection, _now: float) -> int:
     """Number of memories whose present text has not been scanned; 0 if the graph is dense without names."""
     return table.count_outdated(connection) if room(connection) else 0
 
 
-def scan_entities(connection: apsw.Connection, _now: float) -> Found:
+def scan_entities(connection: Connection, _now: float) -> Found:
     """The names in the next memories, with the hash of the scanned text."""
     if not room(connection):
         return []

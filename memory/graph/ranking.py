@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.memory.graph.communities import communities
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.reading.density import density
 from speckit_memory.memory.store.records import Relation
@@ -78,7 +77,7 @@ class GraphRanking:
     ranked: tuple[MemoryRank, ...]
 
 
-def stale(connection: apsw.Connection, _now: float) -> int:
+def stale(connection: Connection, _now: float) -> int:
     """Number of memories to rank again, or to lose their rank as the graph has become sparse; 0 if all are valid."""
     found, known = density(connection), ranks.count(connection)
     if found.band != "dense":
@@ -87,7 +86,7 @@ def stale(connection: apsw.Connection, _now: float) -> int:
     return 0 if known and state.ranked == state.version else found.connected
 
 
-def compute_ranks(connection: apsw.Connection, now: float) -> GraphRanking | None:
+def compute_ranks(connection: Connection, now: float) -> GraphRanking | None:
     """The ranks from the edges that the connection sees; None if the stored ones are valid."""
     if not stale(connection, now):
         return None
@@ -102,7 +101,7 @@ def write(txn: Transaction, _now: float, found: GraphRanking | None) -> int:
     return ranks.replace(txn, found.ranked, found.version) if found else 0
 
 
-def of_edges(connection: apsw.Connection) -> tuple[MemoryRank, ...]:
+def of_edges(connection: Connection) -> tuple[MemoryRank, ...]:
     """Ranks and communities by memory id, from the edges that the connection sees, for any density."""
     # by key: results depend on the order of nodes, which must not be the order in which files were indexed
     edges = rows(

@@ -10,7 +10,7 @@ from files import write_file
 from speckit_memory.engine import Memory
 from speckit_memory.errors import InvalidRequestError
 from speckit_memory.memory.indexing import IndexProgress, Source
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import FEWEST
 
 NOW = 1_800_000_000.0
 
@@ -87,7 +87,7 @@ def test_every_way_of_indexing_counts_the_near_duplicates_of_a_folder(memory: Me
 
 @pytest.mark.requirement("I1")
 def test_a_run_over_many_files_tells_how_far_what_searches_read_is(memory: Memory, tmp_path: Path) -> None:
-    for number in range(shelf.FEWEST):
+    for number in range(FEWEST):
         (tmp_path / f"note-{number}.md").write_text(f"# Note {number}\n\nWords of note {number}.\n")
     told: list[IndexProgress] = []
 

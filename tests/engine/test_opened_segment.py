@@ -11,7 +11,7 @@ import pytest
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import folder_of
 from speckit_memory.memory.store.segment_writing import building, writing
 
 NOW = 1.8e9
@@ -49,7 +49,7 @@ def test_a_segment_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyP
         memory.index([root / "docs"])
     with Database.open(store, create=False) as database:
         assert writing.write(database, building.build, only_if_due=False) is not None
-    folder = shelf.folder_of(store)
+    folder = folder_of(store)
     aside = folder.with_name("aside")
     for state in ("as it was", "changed"):
         if state == "changed":

@@ -21,11 +21,11 @@ from speckit_memory.engine.upkeep import upkeep_thread
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files import segment_store
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_writing.diagnosis import findings
 
-COUNT = shelf.FEWEST + 20
+COUNT = segment_store.FEWEST + 20
 NOW = 1_800_000_000.0
 QUESTIONS = ("quokka", "what do wombats eat?", "otter 7", "badger", '"river bank" heron')
 ANIMALS = ("quokka", "wombat", "otter", "badger", "heron")
@@ -73,7 +73,7 @@ def store(root: Path) -> Path:
 
 
 def folder(root: Path) -> Path:
-    return shelf.folder_of(store(root))
+    return segment_store.folder_of(store(root))
 
 
 def answers_of(memory: Memory) -> list[Any]:
@@ -111,9 +111,8 @@ def waited_for(what: Callable[[], Any]) -> Any:
 
 def trusted(memory: Memory) -> str:
     """The name of the file that the store trusts, if that is usable."""
-    with memory.session.database.snapshot_read() as connection:
-        held = shelf.segment_status(connection, memory.session.database.path)
-    return held.vouched.name if held.vouched and held.segment and not held.behind else ""
+    held = segment_store.SegmentStore(memory.session.database).status()
+    return held.trusted.name if held.trusted and held.segment and not held.behind else ""
 
 
 def test_an_index_run_writes_it_at_its_end(root: Path) -> None:
@@ -156,7 +155,7 @@ def test_a_program_that_still_searches_after_a_minute_gets_one(root: Path, monke
 
 def test_what_is_saved_makes_it_due(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep_thread, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(shelf, "most_behind", lambda memories: 0)
+    monkeypatch.setattr(segment_store, "most_behind", lambda memories: 0)
     with opened(root) as memory:
         memory.lifecycle.keep_segment()
         first = waited_for(lambda: trusted(memory))
@@ -304,8 +303,8 @@ def test_a_flipped_bit_in_any_array_keeps_the_file_from_being_used_and_is_named(
     for count, (name, place) in enumerate(places.items()):
         overwrite(path, whole)
         flipped(path, place)
-        with Database.open(store(root)) as database, database.snapshot_read() as connection:
-            assert shelf.usable(connection, store(root)) is None, name
+        with Database.open(store(root)) as database:
+            assert segment_store.SegmentStore(database).usable() is None, name
             (found,) = findings(database).findings
         assert (found.kind, f"'{name}'" in found.detail) == ("torn", True), found.detail
         if not count % 10:

@@ -18,10 +18,10 @@ from mcp import Client
 from raw_server import raw_server
 from storing.segments import cut, flipped, overwrite
 
-from speckit_memory.memory.store.segment_files import mapping, shelf
+from speckit_memory.memory.store.segment_files import mapping, segment_store
 from tests.server.doors import call, with_client
 
-COUNT = shelf.FEWEST
+COUNT = segment_store.FEWEST
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_that_of_a_copied_project_is_used_by_the_first_who_searches(tmp_path: Pa
 def test_it_goes_with_the_next_index_run_where_few_memories_are_left_and_it_is_of_no_use(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "FEWEST", COUNT + 1)  # a deletion would take it away by itself
+    monkeypatch.setattr(segment_store, "FEWEST", COUNT + 1)  # a deletion would take it away by itself
     overwrite(segments(root)[0], b"torn")
     assert checked(root)["verdict"] == "warn"
 

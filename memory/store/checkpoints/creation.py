@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database, DriverError
+from speckit_memory.memory.store.file.copying import copy_pages
 from speckit_memory.memory.store.file.guarding.failures import failure
 from speckit_memory.memory.store.file.guarding.queries import below, rows, value
 from speckit_memory.memory.store.file.schema import migrations
@@ -124,28 +123,24 @@ def _translate_errors(name: str, file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SpeckitError("E062", f"'{name}' was not made: {error.strerror}") from error
-    except apsw.Error as error:
+    except DriverError as error:
         told = failure(error, file)
         raise SpeckitError("E062", f"'{name}' was not made: {told.problems[0].message}") from error
 
 
-def count_rows(connection: apsw.Connection) -> dict[str, int]:
+def count_rows(connection: Connection) -> dict[str, int]:
     """Number of rows of each kept table."""
     return {form.name: value(connection, f"SELECT count(*) FROM {form.name}") for form in forms(connection)}
 
 
-def _copy_all(connection: apsw.Connection, partial: Path, progress: OnPages) -> dict[str, int]:
+def _copy_all(connection: Connection, partial: Path, progress: OnPages) -> dict[str, int]:
     """Copies the pages of the snapshot of the connection's transaction, regardless of concurrent writers."""
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    # `connection` is in a read transaction, so its pages stay the same and no step begins the copy again
-    with closing(apsw.Connection(str(partial))) as copy, copy.backup("main", connection, "main") as backup:
-        while not backup.done:
-            backup.step(PAGES)
-            progress(backup.page_count - backup.remaining, backup.page_count)
+    copy_pages(connection, partial, PAGES, progress)
     return count_rows(connection)
 
 
-def _copy_part(connection: apsw.Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
+def _copy_part(connection: Connection, partial: Path, folder: str, chosen: tuple[int, ...]) -> dict[str, int]:
     inside, parameters = below("folder", folder)
     memories = [row for (row,) in rows(connection, f"SELECT id FROM memories WHERE {inside}", parameters)]
     if folder and not memories:

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.checkpoints.checkpoint_file import open_checkpoint, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.tables.memories import absences, judgements
 from speckit_memory.memory.store.tables.vectors import vectors
@@ -106,14 +104,14 @@ def restore(
             return result
 
 
-def there(connection: apsw.Connection, memories: Sequence[int]) -> frozenset[int]:
+def there(connection: Connection, memories: Sequence[int]) -> frozenset[int]:
     """The ids among these that memories in the store have."""
     here = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(memories),))
     return frozenset(row for (row,) in here)
 
 
 def _restored(
-    source: apsw.Connection,
+    source: Connection,
     txn: Transaction,
     checkpoint: Checkpoint,
     *,
@@ -168,7 +166,7 @@ def _restored(
 
 
 def _room_made(
-    source: apsw.Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool, spared: frozenset[int]
+    source: Connection, txn: Transaction, folder: str, *, replace: bool, keep_ids: bool, spared: frozenset[int]
 ) -> _Plan:
     """Decides which memories here those of the checkpoint replace, and clears the others out of their way. Memories in
     `spared` are skipped.

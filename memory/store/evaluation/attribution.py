@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import apsw
-
 from speckit_memory.memory.store.evaluation.packing import integers
 from speckit_memory.memory.store.evaluation.records import UsageSignal, UseRecord
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 WITHIN_SECONDS = 1_800.0
@@ -33,12 +32,12 @@ class _Answer:
     memories: tuple[int, ...]
 
 
-def recently_served(connection: apsw.Connection, at: float) -> frozenset[int]:
+def recently_served(connection: Connection, at: float) -> frozenset[int]:
     """Ids of the memories in all answers of the half hour before `at`."""
     return frozenset(memory for answer in _answers(connection, at - WITHIN_SECONDS, at) for memory in answer.memories)
 
 
-def uses_of(connection: apsw.Connection, signs: Sequence[UsageSignal]) -> Iterator[UseRecord]:
+def uses_of(connection: Connection, signs: Sequence[UsageSignal]) -> Iterator[UseRecord]:
     """Yields the use that each sign indicates; none for a memory that was in no answer."""
     if not signs:
         return
@@ -64,6 +63,6 @@ def _is_told(sign: UsageSignal, answer: _Answer) -> bool:
     return sign.at - answer.at <= within
 
 
-def _answers(connection: apsw.Connection, first: float, last: float) -> Iterator[_Answer]:
+def _answers(connection: Connection, first: float, last: float) -> Iterator[_Answer]:
     for query, at, session, memories in rows(connection, _ANSWERS, (first, last, _MOST)):
         yield _Answer(query, at, session, integers(memories))

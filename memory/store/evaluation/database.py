@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts, rephrasing
 from speckit_memory.memory.store.evaluation import selections as selected
@@ -26,11 +24,12 @@ from speckit_memory.memory.store.evaluation.records import (
     UsageSignal,
     UseRecord,
 )
+from speckit_memory.memory.store.file.connection import Connection
 
 T = TypeVar("T")
 P = ParamSpec("P")
-Transaction = Callable[[EvaluationFile], AbstractContextManager[apsw.Connection]]
-Query = Callable[Concatenate[apsw.Connection, P], T]
+Transaction = Callable[[EvaluationFile], AbstractContextManager[Connection]]
+Query = Callable[Concatenate[Connection, P], T]
 Method = Callable[Concatenate["EvaluationDatabase", P], T]
 
 BUSY_TIMEOUT_MS = 1_000

@@ -8,10 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
-import apsw
-
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
+from speckit_memory.memory.store.file.connection import Connection, DriverError
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import (
     keep_out_of_git,
@@ -19,7 +18,7 @@ from speckit_memory.memory.store.file.guarding.store_file import (
     require_file,
     store_is_there,
 )
-from speckit_memory.memory.store.file.opening import harden, leave_wal, prepare, require_sqlite, start_of
+from speckit_memory.memory.store.file.opening import connect, harden, leave_wal, prepare, require_sqlite, start_of
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON;"
@@ -48,17 +47,17 @@ class EvaluationFile:
         # Held for a whole transaction, so that a process has one at a time; reentrant, since `_transaction` calls
         # `open`.
         self._guard = RLock()
-        self._connection: apsw.Connection | None = None
+        self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """A read transaction, in which all SELECTs see one snapshot."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """A transaction that is committed when the block ends, rolled back when it raises.
 
         Raises E022 when the lock is not free within the busy timeout, and the errors of `open`.
@@ -66,7 +65,7 @@ class EvaluationFile:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
-    def open(self) -> apsw.Connection:
+    def open(self) -> Connection:
         """The connection to the file that is at the path now.
 
         Raises E010 (missing, and not allowed to be created), E011 or E020 (not readable or writable), E014 (a folder),
@@ -80,8 +79,7 @@ class EvaluationFile:
             self._require()
             self._file = self._found()
             rollback = leave_wal(self.path, self._busy_timeout_ms)
-            # without SQLITE_OPEN_CREATE: a file deleted meanwhile must not be recreated with the mode of the umask
-            connection = apsw.Connection(os.path.realpath(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+            connection = connect(os.path.realpath(self.path))
             try:
                 connection.set_busy_timeout(self._busy_timeout_ms)
                 connection.execute(
@@ -111,11 +109,11 @@ class EvaluationFile:
         with self._guard:
             connection, self._connection = self._connection, None
             if connection is not None:
-                with suppress(apsw.Error):  # the file may be gone or damaged: nothing can be saved then
+                with suppress(DriverError):  # the file may be gone or damaged: nothing can be saved then
                     connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[apsw.Connection]:
+    def _transaction(self, begin: str) -> Iterator[Connection]:
         with self._guard, _translate_errors(self.path):
             connection = self.open()
             connection.execute(begin)
@@ -128,7 +126,7 @@ class EvaluationFile:
                 raise
 
     def _require(self) -> None:
-        require_sqlite(apsw.sqlite_lib_version())
+        require_sqlite()
         if not self._create and not store_is_there(self.path):
             raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("run a search",))
         require_file(self.path, self._create or self._is_empty(), start_of)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import apsw
-
 from speckit_memory.memory.store.evaluation.records import DroppedQueries
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 STEP = 500
@@ -50,7 +49,7 @@ SELECT (SELECT total((octet_length(document) / ?1 + 1) * ?1) FROM evaluations)
 _BESIDE = ("DELETE FROM scorings WHERE at < ?", "DELETE FROM uses WHERE at < ?")
 
 
-def put_dropped(connection: apsw.Connection, dropped: DroppedQueries, at: float | None = None) -> None:
+def put_dropped(connection: Connection, dropped: DroppedQueries, at: float | None = None) -> None:
     """Adds dropped queries to the count of the hour of `at` (epoch seconds; None for now)."""
     hour = int((time.time() if at is None else at) // _HOUR)
     connection.execute(
@@ -59,7 +58,7 @@ def put_dropped(connection: apsw.Connection, dropped: DroppedQueries, at: float 
     )
 
 
-def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
+def prune_before(connection: Connection, moment: float, most: int = STEP) -> int:
     """Deletes up to `most` of the oldest queries before a time with all dependent rows, adding them to the counts of
     pruned queries; returns their number."""
     # Count first: all three select the very rows that _GIVE_UP deletes next.
@@ -74,13 +73,13 @@ def prune_before(connection: apsw.Connection, moment: float, most: int = STEP) -
     return given_up
 
 
-def forget_texts(connection: apsw.Connection, moment: float, most: int = STEP) -> int:
+def forget_texts(connection: Connection, moment: float, most: int = STEP) -> int:
     """Deletes only the texts of up to `most` queries before a time; returns their number."""
     connection.execute(_FORGET, (moment, most))
     return connection.changes()
 
 
-def moment_of(connection: apsw.Connection, most: int = STEP) -> float | None:
+def moment_of(connection: Connection, most: int = STEP) -> float | None:
     """A time just after that of the `most` oldest queries; None when there are no queries."""
     found: float | None = value(
         connection, "SELECT max(at) FROM (SELECT at FROM queries ORDER BY at, number LIMIT ?)", (most,)
@@ -89,23 +88,23 @@ def moment_of(connection: apsw.Connection, most: int = STEP) -> float | None:
     return None if found is None else found + 1e-6
 
 
-def bytes_to_give_up(connection: apsw.Connection) -> int:
+def bytes_to_give_up(connection: Connection) -> int:
     """Size in bytes of queries and their answers, without free pages and records that are never deleted."""
     pages, free, size = (connection.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
     return int((pages - free) * size) - kept_bytes(connection)
 
 
-def kept_bytes(connection: apsw.Connection) -> int:
+def kept_bytes(connection: Connection) -> int:
     """Approximate size in bytes of stored comparisons and judgements, which are never deleted."""
     return int(value(connection, _KEPT, (connection.pragma("page_size"),)))
 
 
-def give_back(connection: apsw.Connection) -> None:
+def give_back(connection: Connection) -> None:
     """Returns up to `_FREED` free pages to the file system."""
     connection.execute(f"PRAGMA incremental_vacuum({_FREED})").fetchall()
 
 
-def counts(connection: apsw.Connection) -> dict[str, int]:
+def counts(connection: Connection) -> dict[str, int]:
     """Number of records of each kind; `pruned` counts deleted queries, `dropped` those never recorded."""
     tables = ("queries", "pairs", "replays", "scorings", "uses", "ground_truth", "evaluations", "flag_changes")
     found = {table: int(value(connection, f"SELECT count(*) FROM {table}")) for table in (*tables, "retreats")}

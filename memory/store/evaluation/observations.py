@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, get_args
 
-import apsw
-
 from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.digests import question_digest
 from speckit_memory.memory.store.evaluation.records import (
@@ -26,6 +24,7 @@ from speckit_memory.memory.store.evaluation.records import (
     VariantTally,
     experiment_id,
 )
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 Key = tuple[str, str, Mode, str]
@@ -112,7 +111,7 @@ _QUERY_COLUMNS = len(_QUERY.split(", "))
 _ANSWER_COLUMNS = 7
 
 
-def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecord]) -> None:
+def put_pipelines(connection: Connection, pipelines: Iterable[PipelineRecord]) -> None:
     """Stores descriptions of pipelines; a known one keeps its name, and unknown values are filled in."""
     connection.executemany(
         "INSERT INTO pipelines (hash, name, budget_ms, ordering) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE "
@@ -121,13 +120,13 @@ def put_pipelines(connection: apsw.Connection, pipelines: Iterable[PipelineRecor
     )
 
 
-def pipelines(connection: apsw.Connection) -> dict[str, PipelineRecord]:
+def pipelines(connection: Connection) -> dict[str, PipelineRecord]:
     """Descriptions of pipelines, by hash."""
     found = rows(connection, "SELECT hash, name, budget_ms FROM pipelines")
     return {digest: PipelineRecord(digest, name, budget) for digest, name, budget in found}
 
 
-def put_observation(connection: apsw.Connection, seen: Observation) -> None:
+def put_observation(connection: Connection, seen: Observation) -> None:
     """Stores one query with its answers. Existing rows are kept; new variants are added."""
     query = seen.query
     question, read_point = (
@@ -171,7 +170,7 @@ def put_observation(connection: apsw.Connection, seen: Observation) -> None:
             )
 
 
-def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, mode: str) -> int | None:
+def _put_answer(connection: Connection, query: int, answer: AnswerRecord, mode: str) -> int | None:
     """Stores an answer and returns its number; None when it existed."""
     if mode == SERVED and value(
         connection, "SELECT 1 FROM answers WHERE query = ? AND mode = ?", (query, SERVED)
@@ -186,7 +185,7 @@ def _put_answer(connection: apsw.Connection, query: int, answer: AnswerRecord, m
     return found
 
 
-def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, bytes, float, int, bytes, str]:
+def _packed(connection: Connection, answer: AnswerRecord) -> tuple[bytes, bytes, float, int, bytes, str]:
     """Memories, scores, total time, layout, costs and failure of an answer, in the format of the columns."""
     return (
         packing.packed_integers(answer.memories),
@@ -198,19 +197,19 @@ def _packed(connection: apsw.Connection, answer: AnswerRecord) -> tuple[bytes, b
     )
 
 
-def _layout(connection: apsw.Connection, steps: Sequence[StepCost]) -> int:
+def _layout(connection: Connection, steps: Sequence[StepCost]) -> int:
     named = json.dumps([[step.stage, step.step, step.state, int(step.shared)] for step in steps], ensure_ascii=False)
     connection.execute("INSERT INTO layouts (steps) VALUES (?) ON CONFLICT (steps) DO NOTHING", (named,))
     return int(value(connection, "SELECT number FROM layouts WHERE steps = ?", (named,)))
 
 
-def put_replays(connection: apsw.Connection, replays: Iterable[Replay]) -> None:
+def put_replays(connection: Connection, replays: Iterable[Replay]) -> None:
     """Stores replays. One of the same query and arm is kept if it exists; one of a deleted query is not stored."""
     for replay in replays:
         _put_replay(connection, replay)
 
 
-def _put_replay(connection: apsw.Connection, replay: Replay) -> None:
+def _put_replay(connection: Connection, replay: Replay) -> None:
     arm, variant = replay.arm, replay.variant
     connection.execute(
         "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
@@ -231,31 +230,31 @@ def _put_replay(connection: apsw.Connection, replay: Replay) -> None:
     )
 
 
-def begin(connection: apsw.Connection, arm: Arm, described: Iterable[PipelineRecord]) -> None:
+def begin(connection: Connection, arm: Arm, described: Iterable[PipelineRecord]) -> None:
     """Stores the pipelines of an arm, and copies to it the replays of arms whose two pipelines answer alike; see
     `PipelineRecord.ordering`."""
     put_pipelines(connection, described)
     connection.execute(_CARRY_OVER, (arm.control, arm.variant, arm.epoch))
 
 
-def waiting(connection: apsw.Connection, arm: Arm) -> list[tuple[int, str]]:
+def waiting(connection: Connection, arm: Arm) -> list[tuple[int, str]]:
     """Numbers and ids of the queries that can be replayed and have no replay for this arm, by number."""
     return list(rows(connection, _WAITING, (arm.control, arm.variant, arm.epoch)))
 
 
-def observation(connection: apsw.Connection, number: int) -> Observation | None:
+def observation(connection: Connection, number: int) -> Observation | None:
     """The query with this number and its served answer; None once it has been deleted."""
     return next(iter(_served(connection, "q.number = ?", number)), None)
 
 
-def replay_counts(connection: apsw.Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
+def replay_counts(connection: Connection, arm: Arm, ended: str) -> tuple[int, int, int]:
     """Number of queries replayed for an arm, of those on which its variant failed, and of those whose failure starts
     with `ended`."""
     found: tuple[int, int, int] = rows(connection, _KEPT, (arm.control, arm.variant, arm.epoch, len(ended), ended))[0]
     return found
 
 
-def pairs(connection: apsw.Connection, *, since: float | None = None, experiment: str = "") -> list[RecordedPair]:
+def pairs(connection: Connection, *, since: float | None = None, experiment: str = "") -> list[RecordedPair]:
     """Pairs of answers to the queries that variants saw, by time; of the experiment with this id, or all ("")."""
     if experiment:
         wanted = _key_of(connection, experiment)
@@ -266,7 +265,7 @@ def pairs(connection: apsw.Connection, *, since: float | None = None, experiment
 
 
 def pairs_of(
-    connection: apsw.Connection, control: str, variant: str, mode: Mode, epoch: str, since: float
+    connection: Connection, control: str, variant: str, mode: Mode, epoch: str, since: float
 ) -> list[RecordedPair]:
     """Pairs of answers of one experiment.
 
@@ -286,7 +285,7 @@ def pairs_of(
     return _pairs(connection, _PAIRS.format(of=_OF_ONE), (since, control, variant, mode))
 
 
-def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
+def _key_of(connection: Connection, experiment: str) -> Key | None:
     """The control, variant, mode and epoch of an experiment by its id. Ids are digests, so that all possible
     combinations of stored pipelines are tried; None if none matches."""
     kinds = list(rows(connection, "SELECT DISTINCT mode, pipeline FROM answers"))
@@ -298,12 +297,12 @@ def _key_of(connection: apsw.Connection, experiment: str) -> Key | None:
     return next((found for found in possible if experiment_id(*found) == experiment), None)
 
 
-def served_answers(connection: apsw.Connection, since: float | None = None) -> list[Observation]:
+def served_answers(connection: Connection, since: float | None = None) -> list[Observation]:
     """Queries with their served answers, by time, without variants."""
     return _served(connection, "q.at >= ?", since or 0.0)
 
 
-def queries(connection: apsw.Connection, since: float | None = None) -> list[QueryRecord]:
+def queries(connection: Connection, since: float | None = None) -> list[QueryRecord]:
     """Queries, by time."""
     return [
         _query(row)
@@ -311,9 +310,7 @@ def queries(connection: apsw.Connection, since: float | None = None) -> list[Que
     ]
 
 
-def experiments(
-    connection: apsw.Connection, since: float | None = None, *, experiment: str = ""
-) -> list[ExperimentRecord]:
+def experiments(connection: Connection, since: float | None = None, *, experiment: str = "") -> list[ExperimentRecord]:
     """Experiments, latest first: the one with this id, or all (""). Those with only dropped queries are included."""
     since = since or 0.0
     wanted = _key_of(connection, experiment) if experiment else None
@@ -357,13 +354,13 @@ def experiments(
     ]
 
 
-def variants(connection: apsw.Connection) -> int:
+def variants(connection: Connection) -> int:
     """Number of variants that were compared with a control, as shadows or in interleaved answers."""
     compared = "SELECT DISTINCT mode, pipeline FROM answers WHERE mode IN ('shadow', 'interleaved')"
     return len(list(rows(connection, compared)))
 
 
-def _served(connection: apsw.Connection, where: str, wanted: float) -> list[Observation]:
+def _served(connection: Connection, where: str, wanted: float) -> list[Observation]:
     layouts = _layouts(connection)
     return [
         Observation(_query(row[:_QUERY_COLUMNS]), _answer(layouts, *row[_QUERY_COLUMNS:]))
@@ -371,7 +368,7 @@ def _served(connection: apsw.Connection, where: str, wanted: float) -> list[Obse
     ]
 
 
-def _pairs(connection: apsw.Connection, sql: str, wanted: apsw.Bindings) -> list[RecordedPair]:
+def _pairs(connection: Connection, sql: str, wanted: tuple[Any, ...]) -> list[RecordedPair]:
     layouts = _layouts(connection)
     found = []
     # columns: query | control's answer | basis … teams | variant's answer
@@ -405,7 +402,7 @@ def _answer(
     return AnswerRecord(pipeline, packing.integers(memories), packing.reals(scores), total_ms, steps, failure)
 
 
-def _layouts(connection: apsw.Connection) -> dict[int, packing.StepLayout]:
+def _layouts(connection: Connection) -> dict[int, packing.StepLayout]:
     """The steps of answers, by number: few pipelines, many answers."""
     found = rows(connection, "SELECT number, steps FROM layouts")
     return {
@@ -414,7 +411,7 @@ def _layouts(connection: apsw.Connection) -> dict[int, packing.StepLayout]:
     }
 
 
-def latest_costs(connection: apsw.Connection, control: str, variant: str, *, since: float, most: int) -> list[float]:
+def latest_costs(connection: Connection, control: str, variant: str, *, since: float, most: int) -> list[float]:
     """Times of the latest runs of a variant next to a control.
 
     Args:
@@ -431,7 +428,7 @@ def latest_costs(connection: apsw.Connection, control: str, variant: str, *, sin
     return [spent for (spent,) in reversed(found)]
 
 
-def served_times(connection: apsw.Connection, pipeline: str, complexity: str, most: int) -> list[float]:
+def served_times(connection: Connection, pipeline: str, complexity: str, most: int) -> list[float]:
     """Times of the latest searches that a pipeline answered.
 
     Args:
@@ -450,7 +447,7 @@ def served_times(connection: apsw.Connection, pipeline: str, complexity: str, mo
     return [total for (total,) in rows(connection, sql, (pipeline, complexity, most))]
 
 
-def tally(connection: apsw.Connection, control: str, variant: str, mode: Mode) -> VariantTally:
+def tally(connection: Connection, control: str, variant: str, mode: Mode) -> VariantTally:
     """Numbers of queries that a variant saw and did not see next to a control, since the file was created.
 
     Args:

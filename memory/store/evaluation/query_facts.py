@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-import apsw
-
 from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.observations import served_answers
 from speckit_memory.memory.store.evaluation.records import (
@@ -21,12 +19,13 @@ from speckit_memory.memory.store.evaluation.records import (
     StoredFigure,
     UseRecord,
 )
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
 _EVALUATION = "SELECT id, kind, at, dataset, digest, document FROM evaluations"
 
 
-def put_use(connection: apsw.Connection, use: UseRecord) -> None:
+def put_use(connection: Connection, use: UseRecord) -> None:
     """Stores a use; once per query, memory and kind of use."""
     connection.execute(
         'INSERT INTO uses (query, memory, "use", rank, at, session) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -34,7 +33,7 @@ def put_use(connection: apsw.Connection, use: UseRecord) -> None:
     )
 
 
-def uses(connection: apsw.Connection, since: float | None = None) -> list[UseRecord]:
+def uses(connection: Connection, since: float | None = None) -> list[UseRecord]:
     """Uses of memories, by time."""
     found = rows(
         connection,
@@ -44,7 +43,7 @@ def uses(connection: apsw.Connection, since: float | None = None) -> list[UseRec
     return [UseRecord(*row) for row in found]
 
 
-def put_scoring(connection: apsw.Connection, scoring: ScoreSample) -> None:
+def put_scoring(connection: Connection, scoring: ScoreSample) -> None:
     """Stores how one answer got its scores, and the ranks of its memories in each channel; once per query."""
     steps = json.dumps([[step.step, step.kind, step.names, step.parts, step.after] for step in scoring.steps])
     connection.execute(
@@ -64,7 +63,7 @@ def put_scoring(connection: apsw.Connection, scoring: ScoreSample) -> None:
         )
 
 
-def scorings(connection: apsw.Connection, since: float | None = None) -> list[ScoreSample]:
+def scorings(connection: Connection, since: float | None = None) -> list[ScoreSample]:
     """How sampled answers got their scores, by time (feature E7)."""
     channels: dict[str, dict[str, tuple[ChannelSighting, ...]]] = {}
     for query, channel, *packed in rows(
@@ -89,7 +88,7 @@ def _steps(document: str) -> tuple[ScoredStep, ...]:
     )
 
 
-def ignored(connection: apsw.Connection, since: float | None = None) -> dict[str, tuple[int, ...]]:
+def ignored(connection: Connection, since: float | None = None) -> dict[str, tuple[int, ...]]:
     """For each query whose answer was used, the memories of the answer that were not, best first."""
     used: dict[str, set[int]] = {}
     for use in uses(connection, since):
@@ -101,7 +100,7 @@ def ignored(connection: apsw.Connection, since: float | None = None) -> dict[str
     }
 
 
-def put_judgements(connection: apsw.Connection, judgements: Iterable[QueryJudgement]) -> None:
+def put_judgements(connection: Connection, judgements: Iterable[QueryJudgement]) -> None:
     """Stores judgements, each replacing an earlier one of the same query, memory, source and judge."""
     connection.executemany(
         "INSERT OR REPLACE INTO ground_truth (query, memory, source, judge, grade, at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -109,7 +108,7 @@ def put_judgements(connection: apsw.Connection, judgements: Iterable[QueryJudgem
     )
 
 
-def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: str) -> None:
+def remove_judgement(connection: Connection, query: str, memory: int, by: str) -> None:
     """Deletes a judge's judgement of a memory for a query.
 
     Args:
@@ -124,7 +123,7 @@ def remove_judgement(connection: apsw.Connection, query: str, memory: int, by: s
     )
 
 
-def put_labels(connection: apsw.Connection, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
+def put_labels(connection: Connection, name: str, grades: Mapping[str, float], by: str, at: float) -> None:
     """Stores labels in a judgement list, replacing earlier labels of the same pairs by this judge.
 
     Args:
@@ -138,7 +137,7 @@ def put_labels(connection: apsw.Connection, name: str, grades: Mapping[str, floa
     connection.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?, ?)", labelled)
 
 
-def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> None:
+def remove_label(connection: Connection, name: str, pair: str, by: str) -> None:
     """Deletes a judge's label of a pair from a judgement list.
 
     Args:
@@ -150,13 +149,13 @@ def remove_label(connection: apsw.Connection, name: str, pair: str, by: str) -> 
     connection.execute("DELETE FROM labels WHERE list = ? AND pair = ? AND judge = ?", (name, pair, by))
 
 
-def labels(connection: apsw.Connection, name: str) -> dict[str, float]:
+def labels(connection: Connection, name: str) -> dict[str, float]:
     """The grades of a judgement list by pair; the latest label of each pair counts."""
     # dict() keeps the last of equal pairs, hence the order by time
     return dict(rows(connection, "SELECT pair, grade FROM labels WHERE list = ? ORDER BY at, judge", (name,)))
 
 
-def judgements(connection: apsw.Connection, source: str = "") -> list[QueryJudgement]:
+def judgements(connection: Connection, source: str = "") -> list[QueryJudgement]:
     """Judgements of memories for queries, by time; of one source, or of all ("")."""
     found = rows(
         connection,
@@ -167,9 +166,7 @@ def judgements(connection: apsw.Connection, source: str = "") -> list[QueryJudge
     return [QueryJudgement(*row) for row in found]
 
 
-def put_evaluation(
-    connection: apsw.Connection, stored: StoredEvaluation, figures: Iterable[EvaluationFigure] = ()
-) -> None:
+def put_evaluation(connection: Connection, stored: StoredEvaluation, figures: Iterable[EvaluationFigure] = ()) -> None:
     """Stores a comparison with its figures. Earlier ones with the same id are kept as its history."""
     number = value(
         connection,
@@ -182,12 +179,12 @@ def put_evaluation(
     )
 
 
-def evaluation(connection: apsw.Connection, name: str) -> StoredEvaluation | None:
+def evaluation(connection: Connection, name: str) -> StoredEvaluation | None:
     """The latest comparison with this id."""
     return next(reversed(evaluations(connection, name)), None) if name else None
 
 
-def evaluations(connection: apsw.Connection, wanted: str = "") -> list[StoredEvaluation]:
+def evaluations(connection: Connection, wanted: str = "") -> list[StoredEvaluation]:
     """Comparisons by time: those with the id `wanted`, or all ("")."""
     found = rows(connection, f"{_EVALUATION} WHERE ?1 IN ('', id) ORDER BY at, number", (wanted,))
     return [
@@ -196,7 +193,7 @@ def evaluations(connection: apsw.Connection, wanted: str = "") -> list[StoredEva
     ]
 
 
-def measured_figures(connection: apsw.Connection, metric: str, since: float | None = None) -> list[StoredFigure]:
+def measured_figures(connection: Connection, metric: str, since: float | None = None) -> list[StoredFigure]:
     """Values of a metric over time, for all measured pipelines."""
     found = rows(
         connection,
@@ -214,12 +211,12 @@ def measured_figures(connection: apsw.Connection, metric: str, since: float | No
     ]
 
 
-def metrics(connection: apsw.Connection) -> list[str]:
+def metrics(connection: Connection) -> list[str]:
     """Names of all measured metrics, in order."""
     return [str(name) for (name,) in rows(connection, "SELECT DISTINCT metric FROM metric_snapshots ORDER BY metric")]
 
 
-def put_flag_change(connection: apsw.Connection, name: str, before: str, after: str, at: float, evidence: str) -> None:
+def put_flag_change(connection: Connection, name: str, before: str, after: str, at: float, evidence: str) -> None:
     """Records a change of a flag.
 
     Args:
@@ -236,13 +233,13 @@ def put_flag_change(connection: apsw.Connection, name: str, before: str, after: 
     )
 
 
-def flag_changes(connection: apsw.Connection, name: str = "") -> list[FlagChange]:
+def flag_changes(connection: Connection, name: str = "") -> list[FlagChange]:
     """Changes of flags by time; of one flag, or of all ("")."""
     sql = "SELECT name, before, after, at, evidence FROM flag_changes WHERE ?1 IN ('', name) ORDER BY at, number"
     return [FlagChange(*row) for row in rows(connection, sql, (name,))]
 
 
-def put_retreat(connection: apsw.Connection, retreat: PlacementChange) -> None:
+def put_retreat(connection: Connection, retreat: PlacementChange) -> None:
     """Stores a retreat of a variant."""
     connection.execute(
         "INSERT INTO retreats (control, variant, placement, reason, at) VALUES (?, ?, ?, ?, ?)",
@@ -250,7 +247,7 @@ def put_retreat(connection: apsw.Connection, retreat: PlacementChange) -> None:
     )
 
 
-def retreats(connection: apsw.Connection) -> list[PlacementChange]:
+def retreats(connection: Connection) -> list[PlacementChange]:
     """Retreats, by time."""
     sql = "SELECT control, variant, placement, reason, at FROM retreats ORDER BY at, number"
     return [PlacementChange(*row) for row in rows(connection, sql)]

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import apsw
-
 from speckit_memory.memory.store.evaluation import packing
 from speckit_memory.memory.store.evaluation.records import Observation
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 WITHIN_SECONDS = 60.0
@@ -25,7 +24,7 @@ AND q.question IS NOT NULL AND c.failure = '' ORDER BY q.number DESC LIMIT ?
 """
 
 
-def mark_rephrased(connection: apsw.Connection, seen: Observation, are_similar: Callable[[str, str], bool]) -> None:
+def mark_rephrased(connection: Connection, seen: Observation, are_similar: Callable[[str, str], bool]) -> None:
     """Marks the queries that this one rephrases: asked by its session up to a minute before in similar words, without a
     memory that is in both answers. Words that are not kept are similar to none."""
     later, answer = seen.query, {*seen.control.memories}

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import apsw
-
 from speckit_memory.memory.store.evaluation.records import Use
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 _SELECTED = """
@@ -31,7 +30,7 @@ class SelectionEvent:
     text: str
 
 
-def selections(connection: apsw.Connection, since: float, asked_since: float) -> list[SelectionEvent]:
+def selections(connection: Connection, since: float, asked_since: float) -> list[SelectionEvent]:
     """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
     questions with stored text are returned."""
     return [SelectionEvent(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]

@@ -53,13 +53,16 @@ _PRAGMAS = (
 
 Connection = apsw.Connection
 """The driver's connection type, under the name that other packages use; each connection belongs to one thread."""
+DriverError = apsw.Error
+UNFIT_VALUE = (apsw.ConstraintError, apsw.MismatchError)
+"""The driver's errors for a value that a table does not take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """Proof that the write lock is held; every function that changes the store takes one."""
 
-    connection: apsw.Connection
+    connection: Connection
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -98,7 +101,7 @@ class Database:
         # process.
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._connections: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._connections: list[tuple[threading.Thread, Connection]] = []
         """Every open connection with the thread that uses it."""
         # Before the first connection: the identity must be that of the file which SQLite is going to open.
         self._identity = Identity(path)
@@ -122,7 +125,7 @@ class Database:
 
         if cls is Database and remote.is_link(path):
             return remote.PostgresDatabase.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
-        require_sqlite(apsw.sqlite_lib_version())
+        require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)
         if create and not store_file.may_only_be_read(path):
@@ -169,6 +172,10 @@ class Database:
                 return StoreState(0, (self._identity.last_change(connection) or (0, None))[0])
             return self._identity.require(connection)
 
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return self.reader().txn_state() == apsw.SQLITE_TXN_WRITE
+
     def replaced(self) -> None:
         """Closes the connections of all threads, since the store at the path is another one: see `ReplacedError`.
 
@@ -187,17 +194,17 @@ class Database:
         """Files of the opened store that remain next to another store that took its path: see `Identity`."""
         return self._identity.left_behind()
 
-    def reader(self) -> apsw.Connection:
+    def reader(self) -> Connection:
         """This thread's connection. Each SELECT sees the latest committed state."""
         if self._replaced:
             raise self._replaced
         if self._closed:
             raise SpeckitError("E027", f"{self.path} has been closed")
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        connection: Connection | None = getattr(self._local, "connection", None)
         return connection or self._connect()
 
     @contextmanager
-    def snapshot_read(self) -> Iterator[apsw.Connection]:
+    def snapshot_read(self) -> Iterator[Connection]:
         """This thread's connection in a read transaction, so that all SELECTs see one snapshot; joins an open one."""
         connection = self.reader()
         with translate_errors(self.path):
@@ -215,12 +222,12 @@ class Database:
                         connection.execute("ROLLBACK")
 
     @contextmanager
-    def yielding_read(self) -> Iterator[apsw.Connection]:
+    def yielding_read(self) -> Iterator[Connection]:
         """As `snapshot_read`, but yields at each row that is read (see `pipeline.process.yielding`)."""
         with self.snapshot_read() as connection, yielding_at_rows(connection):
             yield connection
 
-    def once(self, name: str, read: Callable[[apsw.Connection], T]) -> T:
+    def once(self, name: str, read: Callable[[Connection], T]) -> T:
         """The result of this read, which a snapshot of this thread makes once; outside of one it is made each time."""
         connection = self.reader()
         facts: dict[str, T] | None = getattr(self._local, "facts", None)
@@ -318,7 +325,7 @@ class Database:
             self._replaced = error
             raise
 
-    def bare(self) -> apsw.Connection:
+    def bare(self) -> Connection:
         """A new unconfigured connection, which the caller closes. Raises the driver's own errors."""
         with self._noted():
             self._identity.require_same_file()
@@ -329,7 +336,7 @@ class Database:
         connection.set_busy_timeout(self._busy_timeout_ms)
         return connection
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self) -> Connection:
         with opening(), translate_errors(self.path):
             connection = self.bare()
             connection.execute(_PRAGMAS)
@@ -353,7 +360,7 @@ class Database:
 
 
 @contextmanager
-def yielding_at_rows(connection: apsw.Connection) -> Iterator[None]:
+def yielding_at_rows(connection: Connection) -> Iterator[None]:
     """Yields at each row that the connection reads inside the block."""
     connection.row_trace = _yield_at_row
     try:

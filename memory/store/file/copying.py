@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -14,11 +16,23 @@ def copy_into(connection: apsw.Connection, target: Path) -> None:
     unfinished = target.with_name(f"{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)  # of a process that was killed
     make_file(unfinished)
-    copy = apsw.Connection(str(unfinished))
-    try:
-        # SQLite's online backup; one step over all pages copies a single snapshot, even while others write.
-        with copy.backup("main", connection, "main") as backup:
-            backup.step()
-    finally:
-        copy.close()
+    # one step over all pages copies a single snapshot, even while others write
+    copy_pages(connection, unfinished)
     unfinished.replace(target)
+
+
+def copy_pages(
+    connection: apsw.Connection, file: Path, pages: int = -1, progress: Callable[[int, int], None] = lambda *_: None
+) -> None:
+    """Copies a database by SQLite's online backup.
+
+    Args:
+        connection: The database; inside a read transaction its pages stay the same, so that no step begins again.
+        file: An empty file.
+        pages: Number of pages of a step, between two reports of progress; all at once by default.
+        progress: Called with the numbers of copied and of all pages; an exception from it ends the copy.
+    """
+    with closing(apsw.Connection(str(file))) as copy, copy.backup("main", connection, "main") as backup:
+        while not backup.done:
+            backup.step(pages)
+            progress(backup.page_count - backup.remaining, backup.page_count)

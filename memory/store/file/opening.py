@@ -51,8 +51,9 @@ class FileKind:
 STORE = FileKind(APPLICATION_ID, migrations.MIGRATIONS)
 
 
-def require_sqlite(version: str) -> None:
-    """Raises E020 when this version of SQLite must not be used."""
+def require_sqlite(version: str = "") -> None:
+    """Raises E020 when a version of SQLite, the loaded one by default, must not be used."""
+    version = version or apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
         oldest = ".".join(map(str, OLDEST_SQLITE))
         raise SpeckitError("E020", f"SQLite {version} is too old, {oldest} is needed", actions=("upgrade apsw",))
@@ -154,14 +155,14 @@ def _require_shadows(connection: apsw.Connection, path: Path) -> None:
         raise SpeckitError("E024", f"{path} is damaged: it lost the table {', '.join(missing)}")
 
 
-def connect(name: str, *, only_read: bool, complete: bool) -> apsw.Connection:
+def connect(name: str, *, only_read: bool = False, complete: bool = False) -> apsw.Connection:
     """Opens a connection to an existing file. An `only_read` connection writes no file.
 
     SQLite creates a log and its index even for reading. Where it cannot, and the file is `complete` without a log, the
     file is opened as immutable; a log appears when another process changes it. Raises E020 for a log without an index.
     """
     if not only_read:
-        # without SQLITE_OPEN_CREATE: a file that was deleted meanwhile must not come back empty
+        # without SQLITE_OPEN_CREATE: a file deleted meanwhile must not come back, empty and with the umask's mode
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READWRITE)
     from urllib.parse import quote
 

@@ -258,7 +258,7 @@ class Cursor:
             connection.begin(writes=_TRANSACTIONS[words])
             return
         with translated_errors(), self._cursor() as cursor:
-            cursor.execute(statement.sql, parameters(statement, bindings or ()), prepare=None)
+            cursor.execute(statement.sql, parameters(statement, bindings or ()), binary=True)
             if cursor.description is not None:
                 self._columns = tuple(column.name for column in cursor.description)
                 self._rows = iter(cursor.fetchall())

@@ -61,7 +61,7 @@ def _execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
     from speckit_memory.memory.store.postgres.connection import translated_errors
 
     with translated_errors(), psycopg.RawCursor(connection.session) as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(sql, values, binary=True)
         return cursor.fetchall() if cursor.description else ()
 
 

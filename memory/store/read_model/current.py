@@ -6,9 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.read_model.snapshot import BuildSegment, Snapshot
 from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
@@ -110,7 +108,7 @@ class ReadModel:
             if self._snapshot is None or self._snapshot.from_file:
                 self._snapshot = built
 
-    def _snapshot_of(self, connection: apsw.Connection, *, joined: bool) -> Snapshot:
+    def _snapshot_of(self, connection: Connection, *, joined: bool) -> Snapshot:
         """The snapshot of the state that the connection sees; a transaction that is not `joined` may be restarted."""
         snapshot = self._snapshot
         if snapshot is not None and not snapshot.intact:

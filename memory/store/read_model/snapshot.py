@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.facts.folders import FolderTable
 from speckit_memory.memory.store.read_model.facts.sessions import SessionTable
@@ -25,8 +24,8 @@ from speckit_memory.memory.store.read_model.vectors.vector_space import Snapshot
 from speckit_memory.memory.store.read_model.words.fts_index import FileWords
 from speckit_memory.memory.store.read_model.words.lexicon import SnapshotLexicon
 from speckit_memory.memory.store.reading import loading
-from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind, Log
 from speckit_memory.pipeline.arithmetic import distinct
@@ -35,7 +34,7 @@ from speckit_memory.pipeline.ports import Ids
 MOST_CHANGED = 1_000
 """Memories put or deleted since the segment after which another one is used or built, or as many as there are."""
 
-BuildSegment = Callable[[apsw.Connection], Container]
+BuildSegment = Callable[[Connection], Container]
 """Builds the segment of the state that the connection's transaction sees, in memory."""
 
 
@@ -79,7 +78,7 @@ class Snapshot:
     def load(
         cls,
         database: Database,
-        connection: apsw.Connection,
+        connection: Connection,
         models: Models,
         build: BuildSegment,
         earlier: tuple[Snapshot, Log] | None = None,
@@ -99,7 +98,7 @@ class Snapshot:
         begin: Snapshot | None
         log: Log | None
         begin, log = earlier or (None, None)
-        segment = shelf.usable(connection, database.path)
+        segment = SegmentStore(database).usable()
         # Apply changes to whichever state is later; `earlier` shares arrays that are already in memory.
         later = segment is not None and (
             begin is None or begin.segment is None or segment.about["sequence"] > begin.sequence
@@ -129,7 +128,7 @@ class Snapshot:
         )
 
     @classmethod
-    def of_file(cls, database: Database, connection: apsw.Connection, models: Models) -> Snapshot | None:
+    def of_file(cls, database: Database, connection: Connection, models: Models) -> Snapshot | None:
         """The state that the connection's open transaction sees, whose words and vectors are looked up in the file;
         None when the file cannot tell where words stand.
 
@@ -207,7 +206,7 @@ class Snapshot:
         return self.segment is None or self.segment.unchanged()
 
     def advanced(
-        self, database: Database, connection: apsw.Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
+        self, database: Database, connection: Connection, sequence: int, changed: Sequence[tuple[int, Kind]]
     ) -> Snapshot:
         """The state after these changes.
 
@@ -271,7 +270,7 @@ def _matrix(segment: Container, models: Models) -> VectorMatrix | ListedMatrix:
     return ListedMatrix.of_segment(segment, exact) if use_lists else exact
 
 
-def _triggers(connection: apsw.Connection, memories: Ids | None = None) -> Iterator[Entry]:
+def _triggers(connection: Connection, memories: Ids | None = None) -> Iterator[Entry]:
     for memory, phrase, _, weight, expires_at in loading.load_triggers(connection, memories):
         yield memory, phrase, weight, expires_at
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.tables.vectors.vectors import dimensions
 from speckit_memory.pipeline.ports import Ids, Vectors
@@ -34,7 +34,7 @@ class LivePassages(NamedTuple):
     key: str
 
 
-def memories_of(connection: apsw.Connection, chunks: Ids) -> dict[int, int]:
+def memories_of(connection: Connection, chunks: Ids) -> dict[int, int]:
     """Memory ids by chunk id. Chunks that only a damaged vector index names are left out."""
     return dict(
         rows(
@@ -45,13 +45,13 @@ def memories_of(connection: apsw.Connection, chunks: Ids) -> dict[int, int]:
     )
 
 
-def live(connection: apsw.Connection, ids: Sequence[int], now: float) -> list[LivePassages]:
+def live(connection: Connection, ids: Sequence[int], now: float) -> list[LivePassages]:
     """The memories among `ids` that are live at `now` (epoch seconds), in the order given."""
     found = {memory: LivePassages(memory, key) for memory, key in rows(connection, _LIVE, (integers(ids), now))}
     return [found[memory] for memory in ids if memory in found]
 
 
-def equal_contents(connection: apsw.Connection, now: float) -> list[tuple[str, ...]]:
+def equal_contents(connection: Connection, now: float) -> list[tuple[str, ...]]:
     """Groups of keys of files with equal content that are all live at `now` (epoch seconds), by first key.
 
     An archived, deprecated or superseded copy is not counted: searches do not return it next to the other.
@@ -62,7 +62,7 @@ def equal_contents(connection: apsw.Connection, now: float) -> list[tuple[str, .
     return [tuple(keys) for keys in groups.values() if len(keys) > 1]
 
 
-def vectors_of(connection: apsw.Connection, memory_id: int, most: int) -> Vectors:
+def vectors_of(connection: Connection, memory_id: int, most: int) -> Vectors:
     """Vectors of a memory's first `most` passages in document order: shape (n, dimensions); (0, 0) if it has none."""
     if not dimensions(connection):
         return np.empty((0, 0), np.float32)

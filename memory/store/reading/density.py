@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 Band = Literal["empty", "sparse", "moderate", "dense"]
@@ -61,7 +60,7 @@ class Density:
         return ceil((MODERATE if self.band == "sparse" else DENSE) * self.memories) - self.edges
 
 
-def density(connection: apsw.Connection) -> Density:
+def density(connection: Connection) -> Density:
     """The present density of the graph."""
     [(edges, memories, connected)] = rows(
         connection,

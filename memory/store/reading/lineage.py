@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import apsw
-
 from speckit_memory.errors import SpeckitError, out_of_range, refused
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.memory.store.reading.traversal import MOST_HOPS
 from speckit_memory.memory.store.records import Relation
@@ -82,9 +81,7 @@ class Walk(NamedTuple):
     cut: bool
 
 
-def walk(
-    connection: apsw.Connection, memory_id: int, direction: Direction, hops: int, relations: Sequence[str]
-) -> Walk:
+def walk(connection: Connection, memory_id: int, direction: Direction, hops: int, relations: Sequence[str]) -> Walk:
     """Walks the causal graph from a memory.
 
     Args:

@@ -11,9 +11,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
@@ -22,14 +22,12 @@ from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Vectors
 
 
-def load_attributes(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> list[tuple[Any, ...]]:
+def load_attributes(connection: Connection, ids: Sequence[int] | Ids | None = None) -> list[tuple[Any, ...]]:
     """One tuple per memory with the values of `facts.ATTRIBUTES`, by memory id."""
-    return _select(connection, f"SELECT {', '.join(ATTRIBUTES)} FROM memories", "id", ids, "id").fetchall()
+    return list(_select(connection, f"SELECT {', '.join(ATTRIBUTES)} FROM memories", "id", ids, "id"))
 
 
-def load_chunks(
-    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
-) -> Iterator[tuple[int, int, int, str]]:
+def load_chunks(connection: Connection, ids: Sequence[int] | Ids | None = None) -> Iterator[tuple[int, int, int, str]]:
     """(chunk id, memory id, ordinal, tokens joined by blanks), by memory and ordinal.
 
     The tokens of a memory's body are the tokens of its chunks in this order.
@@ -42,24 +40,22 @@ def load_chunks(
             yield chunk, memory, ordinal, tokens[ordinal] if ordinal < len(tokens) else ""
 
 
-def tokens_of(connection: apsw.Connection, memory: int) -> list[str]:
+def tokens_of(connection: Connection, memory: int) -> list[str]:
     """The tokens of each passage of a memory, joined by blanks; empty for an unknown one."""
     return unpack_tokens(value(connection, "SELECT tokens FROM texts WHERE memory_id = ?", (memory,)) or b"")
 
 
-def load_chunk_parents(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:
+def load_chunk_parents(connection: Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Ids]:
     """Chunk ids ascending and the memory of each, without their texts."""
     # In this order a covering index serves the query, and the long rows of the table stay unread.
-    found = _select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal").fetchall()
+    found = list(_select(connection, "SELECT id, memory_id FROM chunks", "memory_id", ids, "memory_id, ordinal"))
     # the reshape keeps two columns where there is no row
     pairs = np.array(found, np.int64).reshape(-1, 2)
     pairs = pairs[np.argsort(pairs[:, 0])]
     return pairs[:, 0].copy(), pairs[:, 1].copy()
 
 
-def load_fields(
-    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
-) -> Iterator[tuple[int, str, str, str]]:
+def load_fields(connection: Connection, ids: Sequence[int] | Ids | None = None) -> Iterator[tuple[int, str, str, str]]:
     """(memory id, title, trigger and path tokens, each joined by blanks), by memory id."""
     return _select(
         connection,
@@ -71,7 +67,7 @@ def load_fields(
 
 
 def load_triggers(
-    connection: apsw.Connection, ids: Sequence[int] | Ids | None = None
+    connection: Connection, ids: Sequence[int] | Ids | None = None
 ) -> Iterator[tuple[int, str, str, float, float | None]]:
     """(memory id, normalised phrase, source, weight, expires_at), by memory, authored phrases first."""
     return _select(
@@ -83,7 +79,7 @@ def load_triggers(
     )
 
 
-def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Vectors]:
+def load_vectors(connection: Connection, ids: Sequence[int] | Ids | None = None) -> tuple[Ids, Vectors]:
     """Ids of the chunks that have a vector, ascending, and their unit vectors: shapes (n,) and (n, dimensions)."""
     size = vectors.dimensions(connection)
     if not size:
@@ -100,7 +96,7 @@ def load_vectors(connection: apsw.Connection, ids: Sequence[int] | Ids | None = 
     return _as_matrix(found, size)
 
 
-def load_vectors_of_chunks(connection: apsw.Connection, chunks: Ids) -> tuple[Ids, Vectors]:
+def load_vectors_of_chunks(connection: Connection, chunks: Ids) -> tuple[Ids, Vectors]:
     """As `load_vectors`, for these chunks."""
     size = vectors.dimensions(connection)
     if not size:
@@ -121,8 +117,8 @@ def _as_matrix(found: Sequence[tuple[int, bytes]], size: int) -> tuple[Ids, Vect
 
 
 def _select(
-    connection: apsw.Connection, select: str, owner: str, ids: Sequence[int] | Ids | None, order: str
-) -> apsw.Cursor:
+    connection: Connection, select: str, owner: str, ids: Sequence[int] | Ids | None, order: str
+) -> Iterator[tuple[Any, ...]]:
     if ids is None:
         return connection.execute(f"{select} ORDER BY {order}")
     return connection.execute(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.records import MENTION
 
@@ -20,17 +19,17 @@ _KEYS = "SELECT id, key FROM memories WHERE id IN (SELECT value FROM carray(?)) 
 _BODY = "SELECT memory_id, body FROM bodies WHERE memory_id IN (SELECT value FROM carray(?))"
 
 
-def written_since(connection: apsw.Connection, change: int, most: int) -> list[int]:
+def written_since(connection: Connection, change: int, most: int) -> list[int]:
     """Ids of up to `most` memories written after the change with this number, ascending."""
     return [memory for (memory,) in rows(connection, _WRITTEN, (change, most))]
 
 
-def linked_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
+def linked_by(connection: Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
     """The memories among `memories` to which one of the documents declares a link; mentions in text do not count."""
     return [memory for (memory,) in rows(connection, _LINKED, (integers(documents), integers(sorted(memories))))]
 
 
-def cited_by(connection: apsw.Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
+def cited_by(connection: Connection, documents: Sequence[int], memories: Iterable[int]) -> list[int]:
     """The memories among `memories` whose whole key occurs in the text of one of the documents except their own."""
     named = rows(connection, _KEYS, (integers(sorted(memories)),))
     bodies = rows(connection, _BODY, (integers(documents),))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import UnionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
-import apsw
-
 from speckit_memory.errors import SpeckitError, nearest
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
@@ -127,7 +126,7 @@ class StoreStatistics:
     density: Density
 
 
-def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
+def get_memory(connection: Connection, name: int | str) -> MemoryRecord:
     """The memory with this id or key; a key may be in Unicode NFC or NFD. Raises E080."""
     if isinstance(name, int) and abs(name) > LARGEST_ID:  # the number may be too long to print
         raise SpeckitError("E080", "there is no memory with an id beyond 64 bits")
@@ -142,7 +141,7 @@ def get_memory(connection: apsw.Connection, name: int | str) -> MemoryRecord:
 
 
 def list_memories(
-    connection: apsw.Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
+    connection: Connection, folder: str = "", sort: str = "updated_at", limit: int = 20, offset: int = 0
 ) -> tuple[list[MemoryRecord], int]:
     """One page of the memories of a folder, without absent ones.
 
@@ -170,12 +169,12 @@ def list_memories(
     return _memories(connection, page, (*bindings, limit, offset)), total
 
 
-def keys(connection: apsw.Connection) -> list[str]:
+def keys(connection: Connection) -> list[str]:
     """The keys of all memories except absent ones, in order."""
     return [key for (key,) in rows(connection, f"SELECT key FROM memories WHERE {PRESENT} ORDER BY key")]
 
 
-def places(connection: apsw.Connection) -> list[Place]:
+def places(connection: Connection) -> list[Place]:
     """The places of all memories except absent ones, by id."""
     away = "id IN (SELECT memory_id FROM archivals WHERE restored_at IS NULL)"
     found = rows(
@@ -184,7 +183,7 @@ def places(connection: apsw.Connection) -> list[Place]:
     return [Place(memory, folder, updated, bool(put_away)) for memory, folder, updated, put_away in found]
 
 
-def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...]]:
+def equal_in_several_folders(connection: Connection) -> list[tuple[str, ...]]:
     """Groups of keys of memories with equal content in more than one folder, each group in order."""
     several = (
         f"SELECT content_hash FROM memories WHERE {PRESENT} GROUP BY content_hash HAVING count(DISTINCT folder) > 1"
@@ -199,7 +198,7 @@ def equal_in_several_folders(connection: apsw.Connection) -> list[tuple[str, ...
     return [tuple(keys) for keys in groups.values()]
 
 
-def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
+def passages(connection: Connection, ids: Sequence[int]) -> list[Passage]:
     """The passages with these chunk or memory ids, in the order given; unknown ids are left out.
 
     The id of a memory with several chunks yields its first passage.
@@ -217,12 +216,12 @@ def passages(connection: apsw.Connection, ids: Sequence[int]) -> list[Passage]:
     return [by_id[passage_id] for passage_id in ids if passage_id in by_id]
 
 
-def passages_of(connection: apsw.Connection, memory_id: int, limit: int = -1) -> list[Passage]:
+def passages_of(connection: Connection, memory_id: int, limit: int = -1) -> list[Passage]:
     """The first `limit` passages (-1: all) of a memory in document order; none for an unknown id."""
     return _passages(connection, f"{_PASSAGE} WHERE memory_id = ? ORDER BY ordinal LIMIT ?", (memory_id, limit))
 
 
-def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Passage]:
+def passages_in(connection: Connection, sections: Sequence[str]) -> list[Passage]:
     """Candidate passages for the ANCHOR sections with these names, by id.
 
     They are the passages inside such a section, and passages outside any section whose text mentions one: a short
@@ -239,7 +238,7 @@ def passages_in(connection: apsw.Connection, sections: Sequence[str]) -> list[Pa
     return _passages(connection, chosen, (tags, *sections, *sections))
 
 
-def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories: Ids) -> list[Passage]:
+def passages_headed(connection: Connection, slugs: Sequence[str], memories: Ids) -> list[Passage]:
     """Candidate passages of these memories for sections whose headings have these slugs, by id.
 
     The caller parses the headings to decide.
@@ -252,7 +251,7 @@ def passages_headed(connection: apsw.Connection, slugs: Sequence[str], memories:
     return _passages(connection, chosen, (integers(memories.tolist()), *patterns))
 
 
-def names_like(connection: apsw.Connection, patterns: Sequence[str]) -> list[MemoryName]:
+def names_like(connection: Connection, patterns: Sequence[str]) -> list[MemoryName]:
     """Names of the memories whose key, title or uninterpreted front matter matches one of these LIKE patterns, by
     id."""
     said = " OR ".join(f"{column} LIKE ?" for column in ("key", "title", "extra") for _ in patterns) or "0"
@@ -260,7 +259,7 @@ def names_like(connection: apsw.Connection, patterns: Sequence[str]) -> list[Mem
     return [MemoryName(*row) for row in rows(connection, sql, (*patterns, *patterns, *patterns))]
 
 
-def used_since(connection: apsw.Connection, since: float) -> list[int]:
+def used_since(connection: Connection, since: float) -> list[int]:
     """Ids of the memories last accessed after a time (epoch seconds), ascending."""
     return [
         memory
@@ -268,7 +267,7 @@ def used_since(connection: apsw.Connection, since: float) -> list[int]:
     ]
 
 
-def body(connection: apsw.Connection, memory_id: int) -> str:
+def body(connection: Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
     text: str | None = value(connection, "SELECT body FROM bodies WHERE memory_id = ?", (memory_id,))
     if text is None:
@@ -276,7 +275,7 @@ def body(connection: apsw.Connection, memory_id: int) -> str:
     return text
 
 
-def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
+def known_files(connection: Connection, folder_prefix: str = "") -> dict[str, KnownFile]:
     """The stored files by key, for the keys below this folder (all when empty) and for exactly this key."""
     condition, bindings = below("key", folder_prefix)
     columns = (
@@ -291,7 +290,7 @@ def known_files(connection: apsw.Connection, folder_prefix: str = "") -> dict[st
     return {key: KnownFile._make((*facts, bool(absent), restored)) for key, *facts, absent, restored in found}
 
 
-def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, int]]:
+def pending_chunks(connection: Connection, limit: int) -> list[tuple[int, int]]:
     """(chunk id, memory id) of up to `limit` passages that wait for a vector, by memory and position."""
     return rows(
         connection,
@@ -301,8 +300,8 @@ def pending_chunks(connection: apsw.Connection, limit: int) -> list[tuple[int, i
     )
 
 
-def statistics(connection: apsw.Connection) -> StoreStatistics:
-    """Counts over the whole store."""
+def statistics(connection: Connection) -> StoreStatistics:
+    """Counts over the whole store; only `absent` counts absent memories, and no other figure includes them."""
 
     def count(sql: str) -> int:
         number: int = value(connection, sql)
@@ -339,7 +338,7 @@ def statistics(connection: apsw.Connection) -> StoreStatistics:
     )
 
 
-def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[MemoryRecord]:
+def _memories(connection: Connection, sql: str, bindings: tuple[Any, ...]) -> list[MemoryRecord]:
     found = rows(connection, sql, bindings)
     ids = [row[0] for row in found]
     phrases: dict[int, list[str]] = {}
@@ -359,11 +358,11 @@ def _memories(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) ->
     return memories
 
 
-def _passages(connection: apsw.Connection, sql: str, bindings: apsw.Bindings) -> list[Passage]:
+def _passages(connection: Connection, sql: str, bindings: tuple[Any, ...]) -> list[Passage]:
     return [Passage(*row) for row in connection.execute(sql, bindings)]
 
 
-def sqlite_versions(connection: apsw.Connection) -> tuple[str, str]:
+def sqlite_versions(connection: Connection) -> tuple[str, str]:
     """The versions of SQLite and of sqlite-vec that serve this connection."""
     engine, extension = rows(connection, "SELECT sqlite_version(), vec_version()", ())[0]
     return str(engine), str(extension)

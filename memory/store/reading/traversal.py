@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import apsw
 import numpy as np
 
 from speckit_memory.errors import SpeckitError, out_of_range
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.pipeline.ports import Column, Ids, Neighbours
 
@@ -53,7 +53,7 @@ ORDER BY seed, far, edge
 
 
 def neighbours(
-    connection: apsw.Connection, seeds: Sequence[int] | Ids, hops: int, relation_weights: Mapping[str, float]
+    connection: Connection, seeds: Sequence[int] | Ids, hops: int, relation_weights: Mapping[str, float]
 ) -> Neighbours:
     """Finds the memories around seeds along edges in either direction.
 
@@ -87,7 +87,7 @@ def neighbours(
     )
 
 
-def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) -> tuple[Ids, Column]:
+def degrees(connection: Connection, relation_weights: Mapping[str, float]) -> tuple[Ids, Column]:
     """Ids of the memories with an edge, ascending, and Σ weight × strength over the edges of each (feature C5).
 
     A relation without a weight has weight 1.
@@ -104,7 +104,7 @@ def degrees(connection: apsw.Connection, relation_weights: Mapping[str, float]) 
     return ids, np.bincount(places.ravel(), np.repeat(weights, 2), len(ids)).astype(np.float64)
 
 
-def _walk(connection: apsw.Connection, seeds: list[int], hops: int) -> list[tuple[int, int, int, int, int, str, float]]:
+def _walk(connection: Connection, seeds: list[int], hops: int) -> list[tuple[int, int, int, int, int, str, float]]:
     """Rows (seed, near memory, far memory, distance of the near one, edge, relation, strength), by distance."""
     _check_hops(hops)
     if hops == 1:

@@ -9,30 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-
-import apsw
+from typing import Any, BinaryIO
 
 from speckit_memory.config.workspace.options import SHIPPED_INDEXING, VectorIndexing
-from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter, Writer
-from speckit_memory.memory.store.segment_files.trusted_segment import FORMAT
+from speckit_memory.memory.store.segment_files.segment_store import FORMAT, TrustedSegment, last_change
 from speckit_memory.memory.store.segment_writing import columns_part, vector_part, word_part
 from speckit_memory.memory.store.segment_writing.spill import Spill
-from speckit_memory.memory.store.tables import changes
 
 OnParts = Callable[[int, int], None]
-
-
-class SegmentInfo(NamedTuple):
-    """A segment that has been written."""
-
-    sequence: int
-    """The number of the last change that it includes."""
-    digest: str
-    """Hexadecimal SHA-256 of its table, which holds a checksum of each array."""
-    bytes: int
-    """File size."""
 
 
 _PARTS = (
@@ -48,11 +34,11 @@ _TOTAL = len(_PARTS) + 2
 
 
 def build(
-    connection: apsw.Connection,
+    connection: Connection,
     path: Path,
     vector_index: VectorIndexing = SHIPPED_INDEXING,
     progress: OnParts = lambda _done, _total: None,
-) -> SegmentInfo:
+) -> TrustedSegment:
     """Write the state that the connection's open transaction sees to a file, atomically.
 
     Temporary files are unnamed and in the same folder.
@@ -63,12 +49,9 @@ def build(
         vector_index: Decides by the number of vectors whether they get an index.
         progress: Receives the number of parts written and their total.
 
-    Returns:
-        The last change included, the digest of the file's table, and the size of the file.
-
     Raises:
         OSError: The file system refuses.
-        apsw.Error: SQLite fails.
+        DriverError: SQLite fails.
     """
     from tempfile import TemporaryFile
 
@@ -78,10 +61,10 @@ def build(
         vector_part.write_lists(writer, path.parent, vector_index)
         digest, size = writer.finish(about)
     progress(_TOTAL, _TOTAL)
-    return SegmentInfo(about["sequence"], digest, size)
+    return TrustedSegment(path.name, digest, size, about["sequence"], about["token"])
 
 
-def build_in_memory(connection: apsw.Connection) -> Container:
+def build_in_memory(connection: Connection) -> Container:
     """The segment of the state that the connection's open transaction sees, in anonymous memory.
 
     It has no index of vectors.
@@ -93,15 +76,14 @@ def build_in_memory(connection: apsw.Connection) -> Container:
 
 
 def _write(
-    connection: apsw.Connection,
+    connection: Connection,
     writer: Writer,
     new_file: Callable[[], BinaryIO],
     progress: OnParts = lambda _done, _total: None,
 ) -> dict[str, Any]:
     """Write all parts but the lists of vectors; `new_file` opens a temporary file. Returns what the table says of the
     source."""
-    sequence = changes.latest(connection)
-    token = value(connection, "SELECT token FROM changes WHERE seq = ?", (sequence,))
+    sequence, token = last_change(connection)
     for done, write in enumerate(_PARTS):
         progress(done, _TOTAL)
         with Spill(new_file()) as spill:  # one spill file per part, to use little disk space

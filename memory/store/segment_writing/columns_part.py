@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.schema.facts import ATTRIBUTES, LABELS, NUMBERS
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, table_of_places, transpose_columns
 from speckit_memory.memory.store.read_model.facts.labels import NONE
@@ -21,7 +21,7 @@ _TRIGGERS = "SELECT memory_id, normalised, weight, expires_at FROM triggers ORDE
 _CHUNKS = "SELECT id, memory_id FROM chunks ORDER BY id"
 
 
-def write(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+def write(connection: Connection, writer: Writer, spill: Spill) -> None:
     """Write the ids, labels and numbers of memories, their reading order, and the memory of each passage."""
     ids = [np.empty(0, np.int64)]
     labels = {name: Runs(spill) for name in LABELS}
@@ -62,7 +62,7 @@ def _write_order(writer: Writer, names: Runs, count: int) -> None:
     writer.add("reading.rank", rank.astype(np.int32))
 
 
-def _write_chunks(connection: apsw.Connection, writer: Writer, memories: Ids) -> None:
+def _write_chunks(connection: Connection, writer: Writer, memories: Ids) -> None:
     pairs = [np.array(block, np.int64) for block in blocks(connection, _CHUNKS)]
     table = np.concatenate([np.empty((0, 2), np.int64), *pairs])
     chunks, parents = table[:, 0].copy(), table[:, 1].copy()
@@ -71,7 +71,7 @@ def _write_chunks(connection: apsw.Connection, writer: Writer, memories: Ids) ->
     writer.add("places", table_of_places(memories, chunks, parents))
 
 
-def write_triggers(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+def write_triggers(connection: Connection, writer: Writer, spill: Spill) -> None:
     """Write `trigger.memories`, `.weights` and `.ends` of each trigger, the phrases with their triggers, and the first
     words with their phrases."""
     phrases = Runs(spill)

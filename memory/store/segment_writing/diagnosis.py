@@ -9,8 +9,9 @@ from pathlib import Path
 
 from speckit_memory.errors.echo import plural
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import shelf, trusted_segment
-from speckit_memory.memory.store.segment_files.findings import Finding, last_failure
+from speckit_memory.memory.store.segment_files import segment_store
+from speckit_memory.memory.store.segment_files.findings import Finding
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStatus, SegmentStore, catch_up_cost
 from speckit_memory.memory.store.segment_writing import writing
 
 _MENDED = frozenset({"missing", "stale", "behind", "torn", "version", "foreign", "unread"})
@@ -29,12 +30,13 @@ class SegmentReport:
 
 def findings(database: Database) -> SegmentReport:
     """Check everything. Raises SpeckitError if the store itself cannot be read."""
+    segments = SegmentStore(database)
     with database.snapshot_read() as connection:
-        memories = shelf.memories_of(connection)
-        held = shelf.segment_status(connection, database.path, thorough=True)
-        failure = last_failure(connection, database.path)
-        lag = trusted_segment.catch_up_cost(connection, held.vouched) if held.vouched and held.behind is not None else 0
-    found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database)]
+        memories = segments.memories()
+        held = segments.status(thorough=True)
+        failure = segments.last_failure()
+        lag = catch_up_cost(connection, held.trusted) if held.trusted and held.behind is not None else 0
+    found = [*_of_the_file(database.path, memories, held, lag), *_of_the_folder(database, segments)]
     if failure and not any(one.kind == "blocked" for one in found):  # which is why the last writer failed
         found.append(failure)
     found = list(dict.fromkeys(found))
@@ -45,24 +47,24 @@ def findings(database: Database) -> SegmentReport:
         size = f"{held.segment.bytes / 1e6:,.1f} MB, read and intact"
         return SegmentReport(f"{size}, {held.behind:,} changes behind the store", tuple(found))
     few = f"{plural(memories, 'memory')} need{'s' * (memories == 1)} none"
-    return SegmentReport("no segment is in use" if memories >= shelf.FEWEST else few, tuple(found))
+    return SegmentReport("no segment is in use" if memories >= segment_store.FEWEST else few, tuple(found))
 
 
-def _of_the_file(store: Path, memories: int, held: shelf.SegmentStatus, lag: int) -> Iterator[Finding]:
+def _of_the_file(store: Path, memories: int, held: SegmentStatus, lag: int) -> Iterator[Finding]:
     if held.finding is not None:
         yield held.finding
-    elif held.vouched is None and memories >= shelf.FEWEST:
+    elif held.trusted is None and memories >= segment_store.FEWEST:
         yield Finding("missing", f"none has been written yet for the {memories:,} memories of {store}")
-    elif lag > (most := shelf.most_behind(memories)):
+    elif lag > (most := segment_store.most_behind(memories)):
         told = f"{held.behind:,} changes came since it was written, as much as {lag:,} documents"
         yield Finding("behind", f"{told}; it is rewritten after {most:,}")
 
 
-def _of_the_folder(database: Database) -> Iterator[Finding]:
+def _of_the_folder(database: Database, segments: SegmentStore) -> Iterator[Finding]:
     if database.only_read:  # the check of the store reports it
         return
-    folder = shelf.folder_of(database.path)
-    if in_the_way := shelf.blocking_file(folder):
+    folder = segments.folder
+    if in_the_way := segments.blocking_file():
         yield in_the_way
         return
     where = folder if folder.exists() else folder.parent

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.pipeline.process.yielding import yield_now
 
 ROWS = 4096
 """Rows of a query in memory at a time."""
 
 
-def blocks(connection: apsw.Connection, sql: str) -> Iterator[list[tuple[Any, ...]]]:
+def blocks(connection: Connection, sql: str) -> Iterator[list[tuple[Any, ...]]]:
     """The rows of a query in lists of at most `ROWS`."""
     cursor, waiting = connection.execute(sql), []
     for row in cursor:

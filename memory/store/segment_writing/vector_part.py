@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.config.workspace.options import VectorIndexing
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
 from speckit_memory.memory.store.read_model.vectors.ivf_matrix import LISTS
 from speckit_memory.memory.store.reading.loading import load_vectors_of_chunks
@@ -25,7 +25,7 @@ _STORED = "SELECT id, memory_id FROM chunks WHERE vector = 'stored' ORDER BY id"
 _TOKENS = "SELECT chunk_id, tokens FROM chunk_tokens ORDER BY chunk_id"
 
 
-def write(connection: apsw.Connection, writer: Writer) -> str | None:
+def write(connection: Connection, writer: Writer) -> str | None:
     """Write unit vectors with the chunk and memory of each row, and the distinct tokens of each chunk, concatenated.
     Returns the id of the model that made the vectors."""
     pairs = [np.array(block, np.int64) for block in blocks(connection, _STORED)]
@@ -48,12 +48,12 @@ def write(connection: apsw.Connection, writer: Writer) -> str | None:
     return get_meta(connection, vectors.MODEL)
 
 
-def _rows(connection: apsw.Connection, chunks: Ids) -> Iterator[Vectors]:
+def _rows(connection: Connection, chunks: Ids) -> Iterator[Vectors]:
     for at in range(0, len(chunks), ROWS):
         yield load_vectors_of_chunks(connection, chunks[at : at + ROWS])[1]
 
 
-def _write_tokens(connection: apsw.Connection, writer: Writer) -> None:
+def _write_tokens(connection: Connection, writer: Writer) -> None:
     # WIDTH: bytes of a stored token number, 2 or 4, little-endian
     kind = np.dtype(np.uint32 if get_meta(connection, token_sets.WIDTH) == "4" else np.uint16)
     ids, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]

@@ -7,9 +7,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.words.term_index import table_of_rows
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.memory.store.segment_files.container import Writer
@@ -21,7 +21,7 @@ _FIELDS = "SELECT memory_id, title_tokens, trigger_tokens, path_tokens FROM text
 _CHUNKS = "SELECT memory_id, ordinal FROM chunks ORDER BY id"
 
 
-def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+def write_fields(connection: Connection, writer: Writer, spill: Spill) -> None:
     """Write the table of rows by memory id, and the memory-level indexes of the short fields."""
     memories = _memories(connection)
     writer.add("memories.rows", table_of_rows(memories))
@@ -33,7 +33,7 @@ def write_fields(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
         write_index(writer, f"{field}.memory", runs)
 
 
-def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+def write_bodies(connection: Connection, writer: Writer, spill: Spill) -> None:
     """Write the memory-level index of bodies."""
     whole = Runs(spill)
     bodies = ((memory, tokens) for _, memory, _, tokens in loading.load_chunks(connection))
@@ -42,7 +42,7 @@ def write_bodies(connection: apsw.Connection, writer: Writer, spill: Spill) -> N
     write_index(writer, "body.memory", whole)
 
 
-def write_passages(connection: apsw.Connection, writer: Writer, spill: Spill) -> None:
+def write_passages(connection: Connection, writer: Writer, spill: Spill) -> None:
     """Write the table of rows by chunk id, and the chunk-level index."""
     writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
     passages = Runs(spill, ordered=True)
@@ -64,11 +64,11 @@ def write_index(writer: Writer, name: str, runs: Runs) -> None:
         runs.write_order(writer, name)
 
 
-def _memories(connection: apsw.Connection) -> Ids:
+def _memories(connection: Connection) -> Ids:
     return _ids(connection, "SELECT id FROM memories ORDER BY id")
 
 
-def _ids(connection: apsw.Connection, sql: str) -> Ids:
+def _ids(connection: Connection, sql: str) -> Ids:
     return np.fromiter((id_ for (id_,) in connection.execute(sql)), np.int64)
 
 

@@ -12,17 +12,14 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
-
-import apsw
 
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.config.files.partial_file import is_partial
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.store_file import FOLDER_FOR_THE_OWNER
-from speckit_memory.memory.store.segment_files import findings, shelf, stamp, trusted_segment
-from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
+from speckit_memory.memory.store.segment_files import stamp
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore, TrustedSegment
 
 LOCK = "writer"
 """Base name of the lock file (`.lock` is appended); the system releases the lock when its holder ends."""
@@ -39,23 +36,7 @@ _one = Lock()
 """A process writes one segment at a time, for all stores."""
 
 
-class SegmentTableInfo(Protocol):
-    """What a builder reports of its file: the last change included, the SHA-256 of its table, and its size."""
-
-    @property
-    def sequence(self) -> int:
-        """The number of the last change included."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 in hexadecimal."""
-
-    @property
-    def bytes(self) -> int:
-        """File size."""
-
-
-Build = Callable[[apsw.Connection, Path], SegmentTableInfo]
+Build = Callable[[Connection, Path], TrustedSegment]
 """Writes the state that the connection's transaction sees to the path, atomically."""
 
 
@@ -66,36 +47,28 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
     Returns None when none is due, another writer is at work, or memories were forgotten meanwhile. Raises E029 when it
     cannot be written; the store and its previous segment are then unchanged.
     """
-    folder = shelf.folder_of(database.path)
+    segments = SegmentStore(database)
     # Never wait: a segment is not urgent.
     # Order of locks: `_one` (within the process), the lock file (over all processes), SQLite's write lock.
     if not _one.acquire(blocking=False):
         return None
     try:
-        with findings.raise_segment_failures(database, folder), database.snapshot_read() as connection:
-            due, over = shelf.due(connection, database.path), shelf.is_superfluous(connection, database.path)
-        if not (due or over) and only_if_due and not leftovers(database):
+        with segments.recording_failures(), database.snapshot_read():
+            step = segments.next_step() if only_if_due else "write"
+        if step is None and not leftovers(database):
             return None
-        with findings.raise_segment_failures(database, folder), ExitStack() as held:
-            _make(folder)
+        with segments.recording_failures(), ExitStack() as held:
+            _make(segments)
             try:
-                held.enter_context(locked(folder / LOCK, patience=LOOK_SECONDS))
+                held.enter_context(locked(segments.folder / LOCK, patience=LOOK_SECONDS))
             except TimeoutError:
                 return None
-            if over:
-                with database.write() as txn:
-                    trusted_segment.give_up(txn)
+            if step == "remove":
+                segments.give_up()
             sweep(database)
-            return _write_segment(database, folder, build) if due or not only_if_due else None
+            return _write_segment(database, segments, build) if step == "write" else None
     finally:
         _one.release()
-
-
-def forget(database: Database) -> None:
-    """Record that memories were deliberately forgotten: a segment that may contain them is due to be rewritten or
-    removed, and one being written from an earlier state will not be trusted."""
-    with database.write() as txn:
-        trusted_segment.forget(txn)
 
 
 def _require_room(database: Database, folder: Path) -> None:
@@ -124,26 +97,21 @@ def _size(store: Path) -> int:
     return size
 
 
-def _write_segment(database: Database, folder: Path, build: Build) -> TrustedSegment | None:
-    _require_room(database, folder)
-    path = folder / f"{secrets.token_hex(8)}.seg"
+def _write_segment(database: Database, segments: SegmentStore, build: Build) -> TrustedSegment | None:
+    _require_room(database, segments.folder)
+    path = segments.folder / f"{secrets.token_hex(8)}.seg"
     try:
-        # one snapshot for both: `last` is the last change in the file
         with database.yielding_read() as connection:
-            last = trusted_segment.last_change(connection)
-            built = build(connection, path)
+            segment = build(connection, path)
         seen = stamp.look(path)
         # Another program may have replaced or truncated the file since it was closed.
-        if built.sequence != last[0] or seen is None or seen.bytes != built.bytes:
+        if seen is None or seen.bytes != segment.bytes:
             raise SpeckitError("E029", f"{path} was changed while it was being written")
-        stamp.note(path, seen, built.digest)
-        segment = TrustedSegment(path.name, built.digest, built.bytes, *last)
+        stamp.note(path, seen, segment.digest)
         with database.write() as txn:
             # Trusted last: from here on other processes may open it.
-            trusted = trusted_segment.vouch(txn, segment)
-            if trusted:
-                findings.clear_failure(txn, database.path)
-            elif not trusted_segment.holds_forgotten(txn.connection, segment):
+            trusted = segments.trust(txn, segment)
+            if not (trusted or segments.holds_forgotten(segment)):
                 raise SpeckitError("E029", f"meanwhile, {database.path} was set to another state, or changed too much")
     except BaseException:
         for file in (path, path.with_name(path.name + stamp.ENDING)):
@@ -159,14 +127,13 @@ def leftovers(database: Database) -> list[Path]:
 
     While a segment is being written, its files are included.
     """
-    folder = shelf.folder_of(database.path)
-    with database.snapshot_read() as connection:
-        trusted = trusted_segment.read(connection)
+    segments = SegmentStore(database)
+    trusted = segments.trusted()
     kept = {trusted.name, trusted.name + stamp.ENDING} if trusted else set()
     try:
-        if shelf.blocking_file(folder):
+        if segments.blocking_file():
             return []
-        ours = (file for file in folder.iterdir() if _SEGMENT.fullmatch(file.name) or is_partial(file.name))
+        ours = (file for file in segments.folder.iterdir() if _SEGMENT.fullmatch(file.name) or is_partial(file.name))
         return sorted(file for file in ours if file.name not in kept)
     except OSError:
         return []
@@ -186,7 +153,7 @@ def sweep(database: Database) -> None:
 def being_written(database: Database) -> bool:
     """Whether a writer is at work, in this process or another."""
     try:
-        with locked(shelf.folder_of(database.path) / LOCK, patience=0.0):
+        with locked(SegmentStore(database).folder / LOCK, patience=0.0):
             return False
     except TimeoutError:
         return True
@@ -194,11 +161,11 @@ def being_written(database: Database) -> bool:
         return False
 
 
-def _make(folder: Path) -> None:
+def _make(segments: SegmentStore) -> None:
     """Create the folder if needed, for its owner alone: a segment contains the words of documents."""
     with suppress(FileExistsError):
-        folder.mkdir(FOLDER_FOR_THE_OWNER)
-    if in_the_way := shelf.blocking_file(folder):
+        segments.folder.mkdir(FOLDER_FOR_THE_OWNER)
+    if in_the_way := segments.blocking_file():
         raise SpeckitError("E029", in_the_way.detail, hint=in_the_way.hint)
-    with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+    with suppress(FileExistsError), (segments.folder / ".gitignore").open("x", encoding="utf-8") as file:
         file.write(IGNORED)

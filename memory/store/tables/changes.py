@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.identity import KEPT
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 
@@ -59,20 +57,20 @@ def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
     txn.connection.execute(_FORGET, {"kept": KEPT, "most": MOST_KEPT, "segment": SEGMENT})
 
 
-def latest(connection: apsw.Connection) -> int:
+def latest(connection: Connection) -> int:
     """The number of the last change; 0 in a store without changes."""
     seq: int = value(connection, "SELECT coalesce(max(seq), 0) FROM changes")
     return seq
 
 
-def ends(connection: apsw.Connection) -> tuple[int | None, int]:
+def ends(connection: Connection) -> tuple[int | None, int]:
     """The numbers of the first and last changes in the log; None and 0 in a store without changes."""
     # SQLite answers min() or max() from one end of the index only if it is the single aggregate of its SELECT.
     first, last = rows(connection, "SELECT (SELECT min(seq) FROM changes), (SELECT max(seq) FROM changes)")[0]
     return first, last or 0
 
 
-def content_since(connection: apsw.Connection, seq: int) -> Log | None:
+def content_since(connection: Connection, seq: int) -> Log | None:
     """As `since`, but all changes of edges are one entry for the memory id 0, which no memory has."""
     first, last = ends(connection)
     if first is None:
@@ -86,7 +84,7 @@ def content_since(connection: apsw.Connection, seq: int) -> Log | None:
     return last, [*entries, *found]
 
 
-def since(connection: apsw.Connection, seq: int) -> Log | None:
+def since(connection: Connection, seq: int) -> Log | None:
     """The last number, and the changes after `seq` by memory; None when the log does not reach back that far.
 
     Each memory has at most one entry of put and delete (the last one), or of attributes if only these changed. An entry

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 LEASE_SECONDS = 60.0
@@ -61,7 +59,7 @@ def release(txn: Transaction, holder: str) -> None:
     txn.connection.execute("DELETE FROM job_lease WHERE holder = ?", (holder,))
 
 
-def is_held(connection: apsw.Connection, now: float) -> bool:
+def is_held(connection: Connection, now: float) -> bool:
     """Whether the lease is held at `now` (epoch seconds)."""
     found = rows(connection, "SELECT 1 FROM job_lease WHERE until > ?1 AND until <= ?1 + ?2", (now, LEASE_SECONDS))
     return bool(found)
@@ -72,7 +70,7 @@ def note(txn: Transaction, run: JobRun) -> None:
     txn.connection.execute("INSERT OR REPLACE INTO job_runs VALUES (?, ?, ?, ?, ?, ?)", run)
 
 
-def last_runs(connection: apsw.Connection) -> dict[str, JobRun]:
+def last_runs(connection: Connection) -> dict[str, JobRun]:
     """The last runs, by job."""
     found = rows(connection, "SELECT job, began_at, ended_at, changed, remains, failure FROM job_runs ORDER BY job")
     return {

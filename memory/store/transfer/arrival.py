@@ -7,9 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, table_exists, value
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import link_targets
@@ -40,7 +38,7 @@ RETURNING source_id, target_id
 """
 
 
-def other_words(source: apsw.Connection, connection: apsw.Connection) -> str:
+def other_words(source: Connection, connection: Connection) -> str:
     """The reason why the tokens of two files cannot be mixed; "" if they can."""
     theirs, ours = get_meta(source, ANALYSER), get_meta(connection, ANALYSER)
     if None not in (theirs, ours) and theirs != ours:
@@ -49,8 +47,8 @@ def other_words(source: apsw.Connection, connection: apsw.Connection) -> str:
 
 
 def assign_ids(
-    source: apsw.Connection,
-    connection: apsw.Connection,
+    source: Connection,
+    connection: Connection,
     chosen: Collection[int],
     memories: dict[int, int],
     keep_ids: bool,
@@ -91,20 +89,20 @@ def assign_ids(
     return chunks
 
 
-def draw(connection: apsw.Connection, count: int) -> range:
+def draw(connection: Connection, count: int) -> range:
     """Draws new ids, which were never used before. Inside a transaction."""
     following: int = value(connection, "UPDATE id_sequence SET next = next + ? RETURNING next", (count,))
     return range(following - count, following)
 
 
-def keep_outer_edges(source: apsw.Connection, txn: Transaction, memories: Sequence[int]) -> None:
+def keep_outer_edges(source: Connection, txn: Transaction, memories: Sequence[int]) -> None:
     """Stores in a checkpoint of `memories` the edges between these and others."""
     txn.connection.execute(_OUTER_EDGES)
     found = rows(source, _LEADING_OUT, (integers(memories),))
     txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
 
 
-def restore_outer_edges(source: apsw.Connection, txn: Transaction, memories: Sequence[int] = ()) -> set[int]:
+def restore_outer_edges(source: Connection, txn: Transaction, memories: Sequence[int] = ()) -> set[int]:
     """Restores the missing edges that lead out of a checkpoint's folder, and those between `memories` and others in it,
     where both ends exist; returns the memories at their ends."""
     edges: Iterable[Any] = rows(source, _LEADING_OUT, (integers(memories),)) if memories else ()

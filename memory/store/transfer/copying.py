@@ -11,10 +11,9 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
@@ -35,7 +34,7 @@ Ids = dict[str, dict[Any, int]]
 
 
 def copy(
-    source: apsw.Connection,
+    source: Connection,
     txn: Transaction,
     chosen: Collection[int],
     memories: dict[int, int],
@@ -80,7 +79,7 @@ def copy(
 
 
 def put(
-    connection: apsw.Connection,
+    connection: Connection,
     form: Form,
     coming: Iterable[tuple[Sequence[Any], bool]],
     ids: Ids,
@@ -129,7 +128,7 @@ def put(
 
 
 def delete(
-    connection: apsw.Connection, form: Form, memories: Sequence[int], columns: Sequence[str], where: str = "1"
+    connection: Connection, form: Form, memories: Sequence[int], columns: Sequence[str], where: str = "1"
 ) -> None:
     """Deletes rows of a table.
 
@@ -153,7 +152,7 @@ def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None
             txn.connection.execute(f"DELETE FROM {form.name} WHERE {scope}", parameters)
 
 
-def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
+def copy_facts(source: Connection, txn: Transaction) -> None:
     """Replaces the facts about the whole store, except those about its file and its vectors (for these see `copy`)."""
     mine = ", ".join(f"'{key}'" for key in (*_OF_THE_FILE, *_OF_VECTORS))
     txn.connection.execute(f"DELETE FROM meta WHERE key NOT IN ({mine})")
@@ -161,7 +160,7 @@ def copy_facts(source: apsw.Connection, txn: Transaction) -> None:
         set_meta(txn, key, fact)
 
 
-def models(connection: apsw.Connection) -> tuple[str | None, ...]:
+def models(connection: Connection) -> tuple[str | None, ...]:
     """The models of a store's vectors and tokens, and their sizes."""
     return tuple(get_meta(connection, key) for key in _OF_VECTORS)
 
@@ -177,7 +176,7 @@ def _clear(txn: Transaction, memories: Sequence[int]) -> None:
 
 
 def _arranged(
-    found: Iterable[tuple[Any, ...]], connection: apsw.Connection, form: Form, keep_ids: bool
+    found: Iterable[tuple[Any, ...]], connection: Connection, form: Form, keep_ids: bool
 ) -> Iterator[tuple[tuple[Any, ...], bool]]:
     """Rows of a table with its own ids, each with whether it gets a new id. If one id of a memory's rows is taken in
     the target, all of them get new ids, since ids define their order.
@@ -202,7 +201,7 @@ def _insertion(form: Form) -> str:
     return f"INSERT INTO memories ({columns}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"
 
 
-def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, int]) -> int:
+def _copy_vectors(source: Connection, txn: Transaction, chunks: dict[int, int]) -> int:
     """Copies vectors and tokens if both stores use the same models; otherwise marks the passages as pending and returns
     their number."""
     connection = txn.connection
@@ -224,7 +223,7 @@ def _copy_vectors(source: apsw.Connection, txn: Transaction, chunks: dict[int, i
     return 0
 
 
-def _leave_pending(connection: apsw.Connection, chunks: Iterable[int]) -> int:
+def _leave_pending(connection: Connection, chunks: Iterable[int]) -> int:
     chosen = [(chunk,) for chunk in chunks]
     connection.executemany("DELETE FROM chunk_tokens WHERE chunk_id = ?", chosen)
     connection.executemany("UPDATE chunks SET vector = 'pending' WHERE id = ?", chosen)

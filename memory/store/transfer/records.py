@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Connection, Transaction
+from speckit_memory.memory.store.file.connection import UNFIT_VALUE, Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import Tier
 from speckit_memory.memory.store.tables.memories import judgements
@@ -139,7 +137,7 @@ def apply(txn: Transaction, arriving: Sequence[IncomingMemory], loose: Mapping[s
     writer = _Writer(txn, root)
     try:
         return writer.write(arriving, loose)
-    except (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, KeyError, OverflowError) as error:
+    except (*UNFIT_VALUE, TypeError, ValueError, KeyError, OverflowError) as error:
         raise SpeckitError("E065", f"{writer.at} holds a value that no store has written: {error}") from error
 
 
@@ -302,7 +300,7 @@ class _Writer:
         return any(tuple(float(each or 0) for each in stored) >= times for stored in found)
 
 
-def _portable(connection: apsw.Connection) -> list[Form]:
+def _portable(connection: Connection) -> list[Form]:
     return [form for form in forms(connection) if form.table.exported]
 
 

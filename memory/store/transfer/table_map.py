@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 MEMORIES = "memories"
@@ -206,7 +205,7 @@ class Form:
         return self.table.outlives or (not self.references and self.name != MEMORIES)
 
 
-def tables(connection: apsw.Connection) -> set[str]:
+def tables(connection: Connection) -> set[str]:
     """The tables of a file, without internal tables of SQLite and of virtual tables."""
     found = rows(
         connection,
@@ -216,13 +215,13 @@ def tables(connection: apsw.Connection) -> set[str]:
     return {name for (name,) in found}
 
 
-def forms(connection: apsw.Connection) -> list[Form]:
+def forms(connection: Connection) -> list[Form]:
     """The kept tables of a file, in the order of writing."""
     there = tables(connection)
     return [_form(connection, table) for table in KEPT if table.name in there]
 
 
-def _form(connection: apsw.Connection, table: Table) -> Form:
+def _form(connection: Connection, table: Table) -> Form:
     # rows: cid, name, type, notnull, default, pk
     columns = {row[1]: row for row in rows(connection, f"PRAGMA table_info({table.name})")}
     kept = {each.name for each in KEPT}

@@ -10,10 +10,8 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Link, Relation
 from speckit_memory.memory.store.tables.graph import edge_history, edges
@@ -219,7 +217,7 @@ def undo_all(txn: Transaction, maker: str, documents: Documents, *, since: float
     return Undone(tuple(done), tuple(refused))
 
 
-def _require_undoable(connection: apsw.Connection, change: EdgeChange, current: EdgeState | None) -> None:
+def _require_undoable(connection: Connection, change: EdgeChange, current: EdgeState | None) -> None:
     if change.undone_by is not None:
         raise SpeckitError("E083", f"change {change.id} was undone by change {change.undone_by}")
     if change.changed_by == "document":
@@ -298,7 +296,7 @@ def _withdraw(txn: Transaction, edge: Edge, documents: Documents) -> None:
 
 
 def _declarations(
-    connection: apsw.Connection, ends: tuple[int, int], relation: Relation
+    connection: Connection, ends: tuple[int, int], relation: Relation
 ) -> list[tuple[int, str, str, bool]]:
     """The declarations of an edge: memory id, its key, the target as written, and whether that is the edge's source."""
     found = rows(
@@ -318,5 +316,5 @@ def _forget_declaration(txn: Transaction, memory: int, name: str, relation: Rela
     )
 
 
-def _key(connection: apsw.Connection, memory: int) -> str:
+def _key(connection: Connection, memory: int) -> str:
     return str(value(connection, "SELECT key FROM memories WHERE id = ?", (memory,)))

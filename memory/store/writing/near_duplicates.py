@@ -10,9 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories.absences import PRESENT
@@ -44,13 +42,13 @@ class DuplicateCandidate(NamedTuple):
     text: str
 
 
-def duplicate_inputs(connection: apsw.Connection, memory_id: int) -> DuplicateCandidate | None:
+def duplicate_inputs(connection: Connection, memory_id: int) -> DuplicateCandidate | None:
     """The inputs for a memory's near duplicates; None when it is not stored."""
     found = rows(connection, f"SELECT folder, {_TEXT} FROM memories WHERE id = ?", (memory_id,))
     return DuplicateCandidate(*found[0]) if found else None
 
 
-def folders_of(connection: apsw.Connection, memories: Iterable[int]) -> set[str]:
+def folders_of(connection: Connection, memories: Iterable[int]) -> set[str]:
     """The folders of memories."""
     sql = "SELECT DISTINCT folder FROM memories WHERE id IN (SELECT value FROM carray(?))"
     return {folder for (folder,) in rows(connection, sql, (integers(list(memories)),))}
@@ -64,7 +62,7 @@ def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:
     )
 
 
-def uncounted_folders(connection: apsw.Connection) -> list[str]:
+def uncounted_folders(connection: Connection) -> list[str]:
     """The marked folders, by name."""
     return [folder for (folder,) in rows(connection, "SELECT folder FROM uncounted_folders ORDER BY folder")]
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import apsw
-
 from speckit_memory.memory.store.file.checking.consistency import is_unit
 from speckit_memory.memory.store.file.checking.spaces_check import MISFITS, of_another_model
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, table_exists, value
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables import changes
@@ -59,7 +57,7 @@ def _remove_dangling(txn: Transaction) -> int:
     return removed
 
 
-def _dangling(connection: apsw.Connection) -> list[tuple[str, int | None, str]]:
+def _dangling(connection: Connection) -> list[tuple[str, int | None, str]]:
     columns = {
         (table, number): column
         for (table,) in rows(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -69,7 +67,7 @@ def _dangling(connection: apsw.Connection) -> list[tuple[str, int | None, str]]:
     return list(dict.fromkeys((table, rowid, columns[table, number]) for table, rowid, _, number in found))
 
 
-def _parent(connection: apsw.Connection, table: str, column: str) -> str:
+def _parent(connection: Connection, table: str, column: str) -> str:
     keys = rows(connection, f"PRAGMA foreign_key_list({table})")
     return str(next(parent for _, _, parent, own, *_ in keys if own == column))
 

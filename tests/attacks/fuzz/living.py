@@ -17,7 +17,7 @@ from files import write_file
 from speckit_memory.engine import Memory
 from speckit_memory.engine.search.searcher import Searcher
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import folder_of
 from speckit_memory.memory.store.tables.sessions import selections
 from speckit_memory.memory.store.writing import writer
 from tests.attacks.fuzz import second_model
@@ -258,7 +258,7 @@ class Life:
 
     def forget_segment(self) -> None:
         """Takes the segment away, as if none had ever been written. The store must be closed."""
-        shutil.rmtree(shelf.folder_of(self.root / "memory.db"), ignore_errors=True)
+        shutil.rmtree(folder_of(self.root / "memory.db"), ignore_errors=True)
 
 
 Event = Callable[[Life, int, int], None]

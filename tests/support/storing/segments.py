@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 import numpy as np
@@ -12,19 +11,12 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Chunk, Document
-from speckit_memory.memory.store.segment_files import shelf
 from speckit_memory.memory.store.segment_files.container import FileWriter
-from speckit_memory.memory.store.segment_files.trusted_segment import last_change
+from speckit_memory.memory.store.segment_files.segment_store import TrustedSegment, folder_of, last_change
 from speckit_memory.memory.store.writing import writer
 
 
-class Built(NamedTuple):
-    sequence: int
-    digest: str
-    bytes: int
-
-
-def small_build(connection: apsw.Connection, path: Path) -> Built:
+def small_build(connection: apsw.Connection, path: Path) -> TrustedSegment:
     """A segment of the ids and keys of a store alone."""
     found = rows(connection, "SELECT id, key FROM memories ORDER BY id")
     text = "\n".join(key for _, key in found).encode()
@@ -32,9 +24,9 @@ def small_build(connection: apsw.Connection, path: Path) -> Built:
         file.add("ids", np.array([number for number, _ in found], np.int64))
         file.add("keys", np.frombuffer(text, np.uint8))
         file.add("zeros", np.zeros(1000, np.float32))
-        sequence = last_change(connection)[0]
+        sequence, token = last_change(connection)
         digest, size = file.finish({"sequence": sequence})
-    return Built(sequence, digest, size)
+    return TrustedSegment(path.name, digest, size, sequence, token)
 
 
 def filled(database: Database, keys: Sequence[str], word: str = "alpha") -> None:
@@ -48,7 +40,7 @@ def filled(database: Database, keys: Sequence[str], word: str = "alpha") -> None
 
 def segment_of(store: Path) -> Path:
     """The one segment in the folder of a store."""
-    (found,) = shelf.folder_of(store).glob("*.seg")
+    (found,) = folder_of(store).glob("*.seg")
     return found
 
 

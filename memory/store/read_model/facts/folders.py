@@ -7,9 +7,9 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
@@ -90,14 +90,14 @@ class FolderTable:
             self._described = described
         return described
 
-    def _describe(self, connection: apsw.Connection, folder: str, members: Sequence[int]) -> FolderDescription:
+    def _describe(self, connection: Connection, folder: str, members: Sequence[int]) -> FolderDescription:
         holders: Counter[str] = Counter()
         for _, title, triggers, _ in loading.load_fields(connection, members):
             holders.update({token for text in (title, triggers) if text for token in text.split(" ")})
         keywords = sorted(holders, key=lambda token: (-holders[token], token))[:MOST_KEYWORDS]
         return FolderDescription(folder, self._sentence(connection, members), frozenset(keywords))
 
-    def _sentence(self, connection: apsw.Connection, members: Sequence[int]) -> str:
+    def _sentence(self, connection: Connection, members: Sequence[int]) -> str:
         ids = np.array(members, np.int64)
         keys, titles, tiers = (self._columns.label(name, ids).tolist() for name in ("key", "title", "tier"))
         named = {key.rsplit("/", 1)[-1].rsplit(".", 1)[0].casefold(): place for place, key in enumerate(keys)}

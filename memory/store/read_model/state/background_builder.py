@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from logging import getLogger
 from time import perf_counter
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Database, yielding_at_rows
+from speckit_memory.memory.store.file.connection import Connection, Database, DriverError, yielding_at_rows
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.pipeline.process.yielding import yielding
@@ -62,7 +60,7 @@ class BackgroundBuilder:
             self._began = perf_counter()
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """Read one committed state here; closing the store waits for the end of the block."""
         with self._reading:
             if self._stopped.is_set():
@@ -78,7 +76,7 @@ class BackgroundBuilder:
             self._failed = False
         except GivenUpError:
             pass
-        except (SpeckitError, apsw.Error, MemoryError) as error:
+        except (SpeckitError, DriverError, MemoryError) as error:
             LOGGER.info("the file answers on: %s", error)
 
     def _stop(self) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.changes import Kind
 from speckit_memory.pipeline.ports import Ids
@@ -20,12 +19,12 @@ EDGES: frozenset[Kind] = frozenset({"edges", "delete"})
 
 
 @contextmanager
-def committed_read(database: Database) -> Iterator[apsw.Connection]:
+def committed_read(database: Database) -> Iterator[Connection]:
     """A read of one committed state; joins a read that this thread has begun. Raises RuntimeError inside a write.
 
     A write transaction would see its own changes, which are invisible to others and may still be rolled back.
     """
-    if database.reader().txn_state() == apsw.mapping_txn_state["SQLITE_TXN_WRITE"]:
+    if database.is_writing():
         raise RuntimeError("the read model cannot be used inside a write transaction")
     with database.snapshot_read() as connection:
         yield connection
@@ -53,7 +52,7 @@ class ReadPoint:
         self._until = max(self._until, sequence)
 
     @contextmanager
-    def read(self) -> Iterator[tuple[apsw.Connection, bool]]:
+    def read(self) -> Iterator[tuple[Connection, bool]]:
         """The connection of this thread inside a read of one state, and whether that is this state.
 
         Inside `ReadModel.reading` it always is. Raises RuntimeError inside a write transaction.
@@ -67,7 +66,7 @@ class ReadPoint:
             log = changes.since(connection, self._until if latest > self._until else self.sequence)
             yield connection, log is not None and self._kinds.isdisjoint(kind for _, kind in log[1])
 
-    def outdated(self, connection: apsw.Connection, memories: Ids) -> Ids:
+    def outdated(self, connection: Connection, memories: Ids) -> Ids:
         """The memories that changed between this state and the one that the connection sees; all of these where that is
         not known any more."""
         log = changes.since(connection, self.sequence)

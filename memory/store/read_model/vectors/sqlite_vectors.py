@@ -5,9 +5,9 @@ A matrix of the few relevant rows gives exactly the answer of the full matrix, b
 
 from __future__ import annotations
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import UNKNOWN, Columns
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.vectors.matrix import DECIMALS, VectorMatrix, nothing
@@ -21,13 +21,13 @@ _SECOND_LOOK = 4
 """Factor by which a second attempt fetches more passages: a few long memories may fill the first."""
 
 
-def dimensions(connection: apsw.Connection) -> int:
+def dimensions(connection: Connection) -> int:
     """Length of a vector; 0 when the store has no vectors."""
     return table.dimensions(connection) if table.any_stored(connection) else 0
 
 
 def nearest(
-    connection: apsw.Connection, columns: Columns, query: Vectors, limit: int, scope: Restriction, level: Level
+    connection: Connection, columns: Columns, query: Vectors, limit: int, scope: Restriction, level: Level
 ) -> tuple[Ids, Column, Ids]:
     """The answer of `VectorMatrix.nearest`, computed from the file.
 
@@ -66,7 +66,7 @@ def nearest(
     return _matrix(columns, *loading.load_vectors(connection)).nearest(query, limit, scope, level)
 
 
-def vectors(connection: apsw.Connection, columns: Columns, ids: Ids) -> Vectors:
+def vectors(connection: Connection, columns: Columns, ids: Ids) -> Vectors:
     """The answer of `VectorMatrix.vectors`."""
     ids = np.asarray(ids, np.int64)
     # may include unknown ids

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
@@ -57,7 +57,7 @@ class SnapshotTokens:
         return idf(table.frequency(tokens).astype(np.float64), table.count)
 
     def advanced(
-        self, moment: ReadPoint, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids
+        self, moment: ReadPoint, connection: Connection, columns: Columns, outdated: Ids, put: Ids
     ) -> SnapshotTokens:
         """The tokens of the state `columns`.
 

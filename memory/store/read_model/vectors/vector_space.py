@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.facts.scope import Restriction
 from speckit_memory.memory.store.read_model.state.models import Models
@@ -104,7 +103,7 @@ class SnapshotVectors:
     def advanced(
         self,
         moment: ReadPoint,
-        connection: apsw.Connection,
+        connection: Connection,
         columns: Columns,
         tokens: SnapshotTokens,
         outdated: Ids,
@@ -128,7 +127,7 @@ class SnapshotVectors:
         return SnapshotVectors(moment, columns, self._models, tokens, held)
 
     @contextmanager
-    def _file(self) -> Iterator[apsw.Connection]:
+    def _file(self) -> Iterator[Connection]:
         """A connection inside a read of one state: of this one, unless this thread sees another."""
         with opening(), self._moment.read() as (connection, _):
             yield connection

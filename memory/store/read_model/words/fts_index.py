@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.state.read_point import ReadPoint
 from speckit_memory.memory.store.read_model.words.term_index import InvertedIndex, Rows
@@ -78,7 +78,7 @@ class FileWords:
         self._guard = threading.Lock()
 
     @classmethod
-    def of(cls, moment: ReadPoint, connection: apsw.Connection, columns: Columns) -> FileWords | None:
+    def of(cls, moment: ReadPoint, connection: Connection, columns: Columns) -> FileWords | None:
         """The words of the state that the connection sees, which is that of `moment` and `columns`. None when the
         stored token counts do not match the memories, so that positions cannot be told."""
         counts = token_counts.load(connection)

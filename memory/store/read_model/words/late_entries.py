@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Self
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.reading import loading
 from speckit_memory.pipeline.arithmetic.bags import Part
@@ -55,7 +55,7 @@ class LateTexts(NamedTuple):
         return cls(ids, texts, np.arange(len(texts)), dict(numbering), np.array(codes, np.int64), sizes)
 
 
-def read_late_texts(connection: apsw.Connection, memories: Ids, columns: Columns) -> dict[Part, LateTexts]:
+def read_late_texts(connection: Connection, memories: Ids, columns: Columns) -> dict[Part, LateTexts]:
     """The texts of these memories and of their chunks by part; each text is read and numbered once."""
     fields = {id_: rest for id_, *rest in loading.load_fields(connection, memories)}
     found: dict[Part, LateTexts] = {}

@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from types import MappingProxyType
 
-import apsw
-
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
 from speckit_memory.memory.store.read_model.words.late_entries import read_late_texts
@@ -169,7 +168,7 @@ class SnapshotLexicon:
         indexes = (self._indexes[field, "memory"] for field in FIELDS)
         return [index for index in indexes if isinstance(index, PostingsIndex)]
 
-    def advanced(self, connection: apsw.Connection, columns: Columns, outdated: Ids, put: Ids) -> SnapshotLexicon:
+    def advanced(self, connection: Connection, columns: Columns, outdated: Ids, put: Ids) -> SnapshotLexicon:
         """The lexicon of the state `columns`, from the indexes of a segment.
 
         Args:

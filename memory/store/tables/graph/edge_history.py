@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.records import Edge, Relation
 
@@ -95,7 +93,7 @@ _COLUMNS = "id, source_id, target_id, relation, changed_at, changed_by, why, bef
 
 
 def changes(
-    connection: apsw.Connection,
+    connection: Connection,
     *,
     memory: int | None = None,
     by: str = "",
@@ -122,7 +120,7 @@ def changes(
     return [_change(row) for row in found]
 
 
-def change(connection: apsw.Connection, number: int) -> EdgeChange | None:
+def change(connection: Connection, number: int) -> EdgeChange | None:
     """The change with this id; None if there is none."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM edge_history WHERE id = ?", (number,))
     return _change(found[0]) if found else None

@@ -7,10 +7,8 @@ its limits by `has_room` and `strongest`; violations are reported to the caller.
 
 from __future__ import annotations
 
-import apsw
-
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.records import MENTION, Edge, Relation
@@ -165,13 +163,13 @@ def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, 
         changes.record(txn, triple[:2], "edges")
 
 
-def edge_with(connection: apsw.Connection, edge_id: int) -> Edge | None:
+def edge_with(connection: Connection, edge_id: int) -> Edge | None:
     """The edge with this id; None if there is none."""
     found = rows(connection, f"{_EDGE} WHERE id = ?", (edge_id,))
     return _edge(found[0]) if found else None
 
 
-def edge_between(connection: apsw.Connection, source_id: int, target_id: int, relation: str) -> Edge | None:
+def edge_between(connection: Connection, source_id: int, target_id: int, relation: str) -> Edge | None:
     """The edge "source RELATION target".
 
     Args:
@@ -191,7 +189,7 @@ def edge_between(connection: apsw.Connection, source_id: int, target_id: int, re
     return _edge(found[0]) if found else None
 
 
-def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None = None) -> list[Edge]:
+def edges_by(connection: Connection, created_by: str, memory_id: int | None = None) -> list[Edge]:
     """The edges of one origin, by id: all of them, or those of a memory."""
     # no index begins with `created_by`: this reads the whole table
     found = rows(
@@ -202,7 +200,7 @@ def edges_by(connection: apsw.Connection, created_by: str, memory_id: int | None
     return [_edge(row) for row in found]
 
 
-def degree(connection: apsw.Connection, memory_id: int) -> int:
+def degree(connection: Connection, memory_id: int) -> int:
     """Number of edges of a memory, incoming and outgoing."""
     # each half of the OR has an index, for outgoing and for incoming edges
     number: int = value(
@@ -211,13 +209,13 @@ def degree(connection: apsw.Connection, memory_id: int) -> int:
     return number
 
 
-def edge_count(connection: apsw.Connection) -> int:
+def edge_count(connection: Connection) -> int:
     """Number of edges in the store."""
     number: int = value(connection, "SELECT count(*) FROM causal_edges")
     return number
 
 
-def makers(connection: apsw.Connection) -> dict[str, int]:
+def makers(connection: Connection) -> dict[str, int]:
     """Number of edges by `created_by`."""
     return dict(
         rows(connection, "SELECT created_by, count(*) FROM causal_edges GROUP BY created_by ORDER BY created_by")
@@ -246,7 +244,7 @@ def _make_room(txn: Transaction, memory_id: int) -> None:
         changes.record(txn, (edge.source_id, edge.target_id), "edges")
 
 
-def _require_room(connection: apsw.Connection, memory_id: int) -> None:
+def _require_room(connection: Connection, memory_id: int) -> None:
     if not has_room(degree(connection, memory_id)) and not any(
         map(gives_way, edges_by(connection, "document", memory_id))
     ):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.tables.memories.absences import present
 
@@ -34,25 +32,25 @@ class EntityRow(NamedTuple):
     memory: int
 
 
-def count_outdated(connection: apsw.Connection) -> int:
+def count_outdated(connection: Connection) -> int:
     """Number of memories whose present text has not been scanned."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number
 
 
-def count_scanned(connection: apsw.Connection) -> int:
+def count_scanned(connection: Connection) -> int:
     """Number of memories that have been scanned."""
     number: int = value(connection, "SELECT count(*) FROM entity_scans")
     return number
 
 
-def names(connection: apsw.Connection) -> int:
+def names(connection: Connection) -> int:
     """Number of distinct entities."""
     number: int = value(connection, "SELECT count(DISTINCT entity) FROM memory_entities")
     return number
 
 
-def unread(connection: apsw.Connection, limit: int) -> Iterator[Unread]:
+def unread(connection: Connection, limit: int) -> Iterator[Unread]:
     """The first `limit` memories to scan, by id, with their texts."""
     # the inner SELECT chooses the memories before any body is read
     found = connection.execute(
@@ -80,7 +78,7 @@ def store(txn: Transaction, memory: int, content_hash: str, named: Iterable[tupl
     connection.execute("INSERT OR REPLACE INTO entity_scans VALUES (?, ?)", (memory, content_hash))
 
 
-def shared_entities(connection: apsw.Connection, most: int) -> list[EntityRow]:
+def shared_entities(connection: Connection, most: int) -> list[EntityRow]:
     """Entities mentioned by 2 to `most` present memories, one row per memory: by holders, name, memory."""
     # `holders` must count present memories only, so both sides read `held`; memory_entities_by_entity has it in
     # groups

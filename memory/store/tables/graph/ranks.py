@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.ports import Column, Ids
@@ -34,19 +33,19 @@ class MemoryRank(NamedTuple):
     community: int
 
 
-def state(connection: apsw.Connection) -> GraphState:
+def state(connection: Connection) -> GraphState:
     """The version of the graph and that of the ranks."""
     [found] = rows(connection, "SELECT version, ranked, greatest FROM graph_state")
     return GraphState(*found)
 
 
-def count(connection: apsw.Connection) -> int:
+def count(connection: Connection) -> int:
     """Number of memories with a rank."""
     [(number,)] = rows(connection, "SELECT count(*) FROM graph_ranks")
     return int(number)
 
 
-def communities(connection: apsw.Connection) -> int:
+def communities(connection: Connection) -> int:
     """Number of communities of ranked memories."""
     [(number,)] = rows(connection, "SELECT count(DISTINCT community) FROM graph_ranks")
     return int(number)
@@ -77,7 +76,7 @@ def replace(txn: Transaction, ranked: Sequence[MemoryRank], version: int) -> int
     return len(touched)
 
 
-def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
+def ranks(connection: Connection, memories: Ids) -> tuple[Column, float]:
     """The rank of each memory (0 for none), shape (n,) float64, and the greatest rank in the store (0 without any)."""
     found = dict(
         rows(
@@ -90,7 +89,7 @@ def ranks(connection: apsw.Connection, memories: Ids) -> tuple[Column, float]:
     return np.array(values, np.float64), state(connection).greatest
 
 
-def members(connection: apsw.Connection, memory: int, limit: int) -> list[int]:
+def members(connection: Connection, memory: int, limit: int) -> list[int]:
     """The `limit` highest ranked other members of a memory's community, ties by key; none for a memory without rank."""
     # graph_ranks_by_community has the members in order of rank: only ties are sorted by key
     found = rows(

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import EARLIEST
 
@@ -54,13 +52,13 @@ def end(txn: Transaction, memories: Sequence[int]) -> list[int]:
     return [memory for _, memory in ended]
 
 
-def since(connection: apsw.Connection, memory: int) -> float | None:
+def since(connection: Connection, memory: int) -> float | None:
     """The time since which a memory is absent (epoch seconds); None when it is not."""
     found: float | None = value(connection, "SELECT absent_since FROM absences WHERE memory_id = ?", (memory,))
     return found
 
 
-def among(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
+def among(connection: Connection, memories: Collection[int]) -> frozenset[int]:
     """The absent ones of these memories."""
     chosen = integers(sorted(memories))
     found = rows(
@@ -69,14 +67,14 @@ def among(connection: apsw.Connection, memories: Collection[int]) -> frozenset[i
     return frozenset(memory for (memory,) in found)
 
 
-def count(connection: apsw.Connection, before: float | None = None) -> int:
+def count(connection: Connection, before: float | None = None) -> int:
     """Number of absent memories, or of those absent since `before` this time (epoch seconds)."""
     condition, bindings = ("1", ()) if before is None else ("absent_since < ?", (before,))
     number: int = value(connection, f"SELECT count(*) FROM absences WHERE {condition}", bindings)
     return number
 
 
-def oldest(connection: apsw.Connection, before: float, limit: int) -> list[int]:
+def oldest(connection: Connection, before: float, limit: int) -> list[int]:
     """Up to `limit` memories absent since `before` this time (epoch seconds), the longest absent first."""
     found = rows(
         connection,

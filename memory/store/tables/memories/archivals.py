@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import EXPIRES
 from speckit_memory.memory.store.tables import changes
@@ -104,7 +102,7 @@ def end_at(txn: Transaction, memory: int, end: float | None) -> None:
     txn.connection.execute("UPDATE memories SET expires_at = ? WHERE id = ?", (end, memory))
 
 
-def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] | None:
+def reason_of(connection: Connection, memory: int) -> tuple[Reason, float] | None:
     """The reason and time (epoch seconds) of a memory's archival; None when it is not archived."""
     found = rows(
         connection,
@@ -114,7 +112,7 @@ def reason_of(connection: apsw.Connection, memory: int) -> tuple[Reason, float] 
     return found[0] if found else None
 
 
-def archived_memories(connection: apsw.Connection) -> list[ArchivedMemory]:
+def archived_memories(connection: Connection) -> list[ArchivedMemory]:
     """All archived memories, by key."""
     found = rows(
         connection,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 
@@ -18,7 +16,7 @@ def note(txn: Transaction, keys: Iterable[tuple[str, int]], now: float) -> None:
     )
 
 
-def former_keys(connection: apsw.Connection) -> dict[str, int]:
+def former_keys(connection: Connection) -> dict[str, int]:
     """Memory ids by former key, without keys that a memory has now."""
     return dict(
         rows(

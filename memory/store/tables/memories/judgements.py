@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.file.schema.learning_schema import UNATTRIBUTED
 from speckit_memory.memory.store.records import Tier
@@ -81,7 +79,7 @@ DELETE FROM judgements WHERE id IN (
 """
 
 
-def regard(connection: apsw.Connection, memory: int) -> ReviewState | None:
+def regard(connection: Connection, memory: int) -> ReviewState | None:
     """The review state of a memory; None if it is missing, or if its row in a damaged store does not hold numbers."""
     found = rows(connection, f"SELECT {_MEMORY} FROM memories WHERE id = ? AND {_NUMBERS}", (memory,))
     return ReviewState(*found[0]) if found else None
@@ -125,7 +123,7 @@ def record(
     txn.connection.execute(_TRIM, (memory, MOST_KEPT))
 
 
-def memories_judged(connection: apsw.Connection, memories: Collection[int]) -> frozenset[int]:
+def memories_judged(connection: Connection, memories: Collection[int]) -> frozenset[int]:
     """The memories among these with a judgement that can be undone, so that their uses must be recorded too."""
     found = rows(
         connection,
@@ -137,7 +135,7 @@ def memories_judged(connection: apsw.Connection, memories: Collection[int]) -> f
 
 
 def judgements(
-    connection: apsw.Connection, *, memory: int | None = None, session: str = "", limit: int = -1
+    connection: Connection, *, memory: int | None = None, session: str = "", limit: int = -1
 ) -> list[Judgement]:
     """Judgements and promotions, latest first.
 
@@ -155,7 +153,7 @@ def judgements(
     )
 
 
-def judgements_by_number(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, Judgement]:
+def judgements_by_number(connection: Connection, numbers: Sequence[int]) -> dict[int, Judgement]:
     """The existing judgements and promotions with these numbers, by number."""
     found = _read(
         connection, "j.kind <> 'used' AND j.id IN (SELECT value FROM carray(?)) ORDER BY j.id", (integers(numbers),)
@@ -163,7 +161,7 @@ def judgements_by_number(connection: apsw.Connection, numbers: Sequence[int]) ->
     return {one.id: one for one in found}
 
 
-def since(connection: apsw.Connection, memory: int, first: int) -> list[Judgement]:
+def since(connection: Connection, memory: int, first: int) -> list[Judgement]:
     """The rows of a memory from the number `first` on, uses included, undone ones excluded."""
     return _read(connection, "j.memory_id = ? AND j.id >= ? AND j.undone_at IS NULL ORDER BY j.id", (memory, first))
 
@@ -196,7 +194,7 @@ def declare(txn: Transaction, memory: int, tier: Tier) -> None:
     )
 
 
-def declared_tier(connection: apsw.Connection, memory: int) -> str | None:
+def declared_tier(connection: Connection, memory: int) -> str | None:
     """The tier that the document of a promoted memory declares; None for a memory without a promotion."""
     found: str | None = value(
         connection, f"SELECT declared FROM judgements WHERE memory_id = ? AND {_LIVE_PROMOTION}", (memory,)
@@ -209,7 +207,7 @@ def attribute(txn: Transaction) -> None:
     txn.connection.execute(UNATTRIBUTED)
 
 
-def _read(connection: apsw.Connection, condition: str, parameters: tuple[object, ...]) -> list[Judgement]:
+def _read(connection: Connection, condition: str, parameters: tuple[object, ...]) -> list[Judgement]:
     columns = ", ".join(f"j.{column}" for column in f"{_BEFORE}, {_AFTER}".split(", "))
     found = rows(
         connection,

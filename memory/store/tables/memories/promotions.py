@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.records import Promotion, Tier
 from speckit_memory.memory.store.tables import changes
@@ -73,7 +71,7 @@ def settle(txn: Transaction, memory_id: int, stored: str, declared: Tier) -> boo
     return True
 
 
-def tier_in_force(connection: apsw.Connection, memory_id: int, declared: Tier) -> Tier:
+def tier_in_force(connection: Connection, memory_id: int, declared: Tier) -> Tier:
     """The tier in force of a memory whose document declares `declared`."""
     if declared not in PROMOTED_FROM:
         return declared
@@ -81,7 +79,7 @@ def tier_in_force(connection: apsw.Connection, memory_id: int, declared: Tier) -
     return Tier.CRITICAL if promoted else declared
 
 
-def promotions(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Promotion]:
+def promotions(connection: Connection, ids: Sequence[int]) -> dict[int, Promotion]:
     """The promotions among these memories, by memory id."""
     found = rows(
         connection,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts
 
 NO_FILE = ""
@@ -28,7 +26,7 @@ def note_removed(txn: Transaction, hashes: Mapping[str, str]) -> None:
     txn.connection.executemany("INSERT OR REPLACE INTO removed_files VALUES (?, ?)", hashes.items())
 
 
-def removed_hashes(connection: apsw.Connection) -> dict[str, str]:
+def removed_hashes(connection: Connection) -> dict[str, str]:
     """The content hashes of files whose memories were removed, by key."""
     return dict(rows(connection, "SELECT key, file_hash FROM removed_files ORDER BY key"))
 

@@ -11,10 +11,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import apsw
-
 from speckit_memory.errors.names import displayable_name, original_name
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 
@@ -23,13 +21,13 @@ def root_name(root: Path, store: Path) -> str:
     return displayable_name(Path(os.path.relpath(root.resolve(), store.parent.resolve())).as_posix())
 
 
-def source_paths(connection: apsw.Connection, root: str) -> dict[str, bool]:
+def source_paths(connection: Connection, root: str) -> dict[str, bool]:
     """The keys of the sources of a root, in order, and whether each overrules; "" is the root itself."""
     found = rows(connection, "SELECT path, overrules FROM source_paths WHERE root = ? ORDER BY path", (root,))
     return {path: bool(overrules) for path, overrules in found}
 
 
-def other_sources(connection: apsw.Connection, root: str) -> list[tuple[str, str]]:
+def other_sources(connection: Connection, root: str) -> list[tuple[str, str]]:
     """The sources of the store's other roots, as (root, key)."""
     others = rows(connection, "SELECT root, path FROM source_paths WHERE root <> ? ORDER BY root, path", (root,))
     return [(original_name(other), path) for other, path in others]

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 from typing import Literal, NamedTuple
 
-import apsw
-
 from speckit_memory.memory.store.evaluation.records import Use
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.tables import changes
 
@@ -63,19 +61,19 @@ def note(txn: Transaction, selection: Selection) -> None:
     )
 
 
-def known(connection: apsw.Connection, since: float) -> set[tuple[str, int]]:
+def known(connection: Connection, since: float) -> set[tuple[str, int]]:
     """The recorded (query, memory) pairs selected since a time (epoch seconds)."""
     found = rows(connection, 'SELECT "query", memory_id FROM selections WHERE selected_at >= ?', (since,))
     return {(query, memory) for query, memory in found}
 
 
-def seen(connection: apsw.Connection) -> SelectionCount:
+def seen(connection: Connection) -> SelectionCount:
     """The number and first time of recorded selections."""
     [(pairs, first)] = rows(connection, "SELECT count(*), min(noted_at) FROM selections")
     return SelectionCount(pairs, first)
 
 
-def phrases_of(connection: apsw.Connection, memory: int) -> dict[str, str]:
+def phrases_of(connection: Connection, memory: int) -> dict[str, str]:
     """The normalised phrases of a memory, each with "authored", "learned" or "unlearned"."""
     # dict() keeps the last of equal phrases: authored before learned before unlearned, since column 2 descends
     found = rows(
@@ -131,13 +129,13 @@ def drop_expired(txn: Transaction, now: float) -> int:
     return len(gone)
 
 
-def count_expired(connection: apsw.Connection, now: float) -> int:
+def count_expired(connection: Connection, now: float) -> int:
     """Number of learned phrases that expired before `now`."""
     found = value(connection, "SELECT count(*) FROM triggers WHERE source = 'learned' AND expires_at < ?", (now,))
     return int(found or 0)
 
 
-def learned_phrases(connection: apsw.Connection, now: float) -> list[LearnedPhrase]:
+def learned_phrases(connection: Connection, now: float) -> list[LearnedPhrase]:
     """The learned phrases not expired at `now`, by key and phrase."""
     taught: dict[tuple[int, str], list[Selection]] = {}
     # taught: selections by (memory, phrase); the phrases of a selection are a JSON list in its last column

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.sessions.working_memory import LIFE
 
@@ -50,7 +48,7 @@ def forget_sent(txn: Transaction, session: str) -> None:
     txn.connection.execute("DELETE FROM session_sent WHERE session = ?", (session,))
 
 
-def texts_sent(connection: apsw.Connection, session: str, now: float) -> Sequence[Sent]:
+def texts_sent(connection: Connection, session: str, now: float) -> Sequence[Sent]:
     """The texts sent to a session within `LIFE` before `now` (epoch seconds)."""
     return rows(
         connection,

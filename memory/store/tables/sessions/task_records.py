@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 
 Triple = tuple[int, int, int]
@@ -56,13 +54,13 @@ def put_record(txn: Transaction, record: TaskRecord) -> None:
     )
 
 
-def find(connection: apsw.Connection, folder: str, task: str) -> TaskRecord | None:
+def find(connection: Connection, folder: str, task: str) -> TaskRecord | None:
     """The record of a task of a folder; None if there is none."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM task_records WHERE folder = ? AND task = ?", (folder, task))
     return _record(found[0]) if found else None
 
 
-def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> list[TaskRecord]:
+def of_folder(connection: Connection, folder: str, session: str = "") -> list[TaskRecord]:
     """The records of a folder, of one session or of all (""), by the time of their last update."""
     found = rows(
         connection,
@@ -73,7 +71,7 @@ def of_folder(connection: apsw.Connection, folder: str, session: str = "") -> li
     return [_record(row) for row in found]
 
 
-def latest(connection: apsw.Connection, folder: str, session: str) -> TaskRecord | None:
+def latest(connection: Connection, folder: str, session: str) -> TaskRecord | None:
     """The last updated record of a folder and its subfolders ("" for all folders), with records of this session first;
     None if there is none."""
     # with a slash at its end, `a` has `a/b` below it and not `ab`; substr, since a name may hold the signs of LIKE

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 
 LIFE = 30 * 60.0
@@ -138,7 +136,7 @@ def note_event(
     )
 
 
-def working_memory_of(connection: apsw.Connection, session: str, since: float, until: float) -> list[AttendedMemory]:
+def working_memory_of(connection: Connection, session: str, since: float, until: float) -> list[AttendedMemory]:
     """The working memory of a session.
 
     Args:
@@ -164,7 +162,7 @@ def working_memory_of(connection: apsw.Connection, session: str, since: float, u
     )
 
 
-def _load(connection: apsw.Connection, session: str, event: int, now: float) -> dict[int, _Held]:
+def _load(connection: Connection, session: str, event: int, now: float) -> dict[int, _Held]:
     """The session's working memory at this event. Rows with a time later than `now` come from another clock and are
     ignored."""
     found = rows(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows, texts
 from speckit_memory.pipeline.ports import Vectors
 
@@ -19,7 +18,7 @@ _TOLERANCE = 1e-2
 """Largest accepted difference between the squared length of a vector and 1."""
 
 
-def lookup(connection: apsw.Connection, model_id: str, hashes: Collection[str]) -> dict[str, Vectors]:
+def lookup(connection: Connection, model_id: str, hashes: Collection[str]) -> dict[str, Vectors]:
     """The cached vectors of these texts, by hash, each of shape (dimensions,). Does not record a use: see `touch`.
 
     An entry of a damaged file that is neither a unit vector nor a zero vector counts as missing.

@@ -12,9 +12,7 @@ import sys
 from typing import NamedTuple
 from uuid import uuid4
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 
@@ -53,13 +51,13 @@ def note(txn: Transaction, stamp: ModelFingerprint, now: float) -> None:
     txn.connection.execute("INSERT OR REPLACE INTO embedding_models VALUES (?, ?, ?, ?, ?, ?)", (*stamp, now))
 
 
-def stamps(connection: apsw.Connection) -> dict[str, ModelFingerprint]:
+def stamps(connection: Connection) -> dict[str, ModelFingerprint]:
     """Descriptions by model id. An id stored before this table existed has none."""
     found = rows(connection, "SELECT model_id, name, revision, pooling, dimensions FROM embedding_models")
     return {row[0]: ModelFingerprint(*row) for row in found}
 
 
-def stamp_of(connection: apsw.Connection, model_id: str) -> ModelFingerprint | None:
+def stamp_of(connection: Connection, model_id: str) -> ModelFingerprint | None:
     """The description of a model id; None if there is none."""
     found = rows(
         connection,
@@ -69,7 +67,7 @@ def stamp_of(connection: apsw.Connection, model_id: str) -> ModelFingerprint | N
     return ModelFingerprint(*found[0]) if found else None
 
 
-def build(connection: apsw.Connection) -> Build | None:
+def build(connection: Connection) -> Build | None:
     """The unfinished build of vectors, whether or not a process works on it now; None if there is none."""
     found = rows(connection, "SELECT model_id, name, done, total, holder, until FROM embedding_build")
     return Build(*found[0]) if found else None
@@ -112,7 +110,7 @@ def choose(txn: Transaction, name: str) -> None:
     set_meta(txn, CHOICE, name)
 
 
-def previous(connection: apsw.Connection) -> str:
+def previous(connection: Connection) -> str:
     """The id of the model before the last change of models, "" for none."""
     return get_meta(connection, PREVIOUS) or ""
 

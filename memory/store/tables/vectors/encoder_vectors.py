@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.tables.vectors import embedding_cache
 from speckit_memory.pipeline.ports import Ids, Vectors
@@ -59,7 +59,7 @@ class WaitingText(NamedTuple):
     key: str
 
 
-def waiting(connection: apsw.Connection, model_id: str, now: float) -> int:
+def waiting(connection: Connection, model_id: str, now: float) -> int:
     """Number of texts that need a vector of this model at `now` (epoch seconds), or a record of its use."""
     # A vector not used for `RENEWED_AFTER` counts as waiting, so that the next run records its use.
     facts = {"model": model_id, "since": now - RENEWED_AFTER}
@@ -67,7 +67,7 @@ def waiting(connection: apsw.Connection, model_id: str, now: float) -> int:
     return number
 
 
-def next_waiting(connection: apsw.Connection, model_id: str, now: float, limit: int) -> list[WaitingText]:
+def next_waiting(connection: Connection, model_id: str, now: float, limit: int) -> list[WaitingText]:
     """The next waiting texts: short memories first, then the passages of long ones.
 
     Args:
@@ -81,14 +81,14 @@ def next_waiting(connection: apsw.Connection, model_id: str, now: float, limit: 
     return [WaitingText(*row) for row in found]
 
 
-def coverage(connection: apsw.Connection, model_id: str) -> tuple[int, int]:
+def coverage(connection: Connection, model_id: str) -> tuple[int, int]:
     """Number of texts that have a vector of this model, and number of all texts."""
     facts = {"model": model_id}
     made, total = rows(connection, f"{_TEXTS} SELECT coalesce(sum(EXISTS ({_MADE})), 0), count(*) FROM texts", facts)[0]
     return made, total
 
 
-def of(connection: apsw.Connection, model_id: str, ids: Ids) -> dict[int, tuple[Vectors, bool]]:
+def of(connection: Connection, model_id: str, ids: Ids) -> dict[int, tuple[Vectors, bool]]:
     """The vectors of these memories and passages by id, each with whether it is that of a whole memory.
 
     Missing vectors are left out. A passage of a short memory gets the vector of the whole, and a long memory that of

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
 import numpy as np
 
 from speckit_memory.errors import SpeckitError, out_of_range
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
@@ -31,17 +30,17 @@ ROWS_PER_BLOB = 128
 take twice as long, searching takes the same time."""
 
 
-def dimensions(connection: apsw.Connection) -> int:
+def dimensions(connection: Connection) -> int:
     """Dimensions of the stored vectors; 0 when none was ever stored."""
     return int(get_meta(connection, DIMENSIONS) or 0)
 
 
-def any_stored(connection: apsw.Connection) -> bool:
+def any_stored(connection: Connection) -> bool:
     """Whether any vector is stored. A known dimension does not imply it, since zero vectors are not stored."""
     return value(connection, "SELECT 1 FROM chunks WHERE vector = 'stored' LIMIT 1") is not None
 
 
-def validate(connection: apsw.Connection, vectors: Vectors, count: int, model_id: str | None) -> None:
+def validate(connection: Connection, vectors: Vectors, count: int, model_id: str | None) -> None:
     """Checks vectors before they are stored.
 
     Args:
@@ -151,7 +150,7 @@ def drop(txn: Transaction) -> None:
 
 
 def nearest_exact(
-    connection: apsw.Connection, query: Vectors, limit: int, allowed_chunk_ids: Ids | None = None
+    connection: Connection, query: Vectors, limit: int, allowed_chunk_ids: Ids | None = None
 ) -> tuple[Ids, Column]:
     """Finds the nearest chunks by comparing the query with every vector.
 

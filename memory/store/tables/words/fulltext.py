@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.pipeline.ports import Column, Ids
@@ -60,7 +59,7 @@ def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
 
 
 def match(
-    connection: apsw.Connection,
+    connection: Connection,
     tokens: Sequence[str],
     weights: tuple[float, float, float, float],
     limit: int,
@@ -95,7 +94,7 @@ def match(
     return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
 
 
-def places(connection: apsw.Connection, token: str) -> tuple[Ids, Ids, Ids]:
+def places(connection: Connection, token: str) -> tuple[Ids, Ids, Ids]:
     """All occurrences of an analysed token, ascending: memory ids, field numbers (in `FIELDS`) and token offsets.
 
     The token must have the form that the table stores: see `token_counts.insert`.
@@ -110,7 +109,7 @@ def places(connection: apsw.Connection, token: str) -> tuple[Ids, Ids, Ids]:
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-def words(connection: apsw.Connection) -> Iterator[str]:
+def words(connection: Connection) -> Iterator[str]:
     """Iterates over the distinct tokens of all memories."""
     return (word for (word,) in connection.execute("SELECT term FROM temp.memory_words"))
 

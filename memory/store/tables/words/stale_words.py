@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 
+from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables.words import surface, token_counts
@@ -55,7 +55,7 @@ class FtsDrift(NamedTuple):
         )
 
 
-def compare_words(connection: apsw.Connection, most: int | None = MOST_WORDS) -> FtsDrift:
+def compare_words(connection: Connection, most: int | None = MOST_WORDS) -> FtsDrift:
     """Compares the words of rows of unexpected length, then of an even sample of the others, up to `most` words (None:
     all). Memories without a row and rows without a memory are left to other checks.
 
@@ -78,7 +78,7 @@ def compare_words(connection: apsw.Connection, most: int | None = MOST_WORDS) ->
     return among(connection, chosen, whole=len(chosen) == len(kept))._replace(memories=len(lengths))
 
 
-def among(connection: apsw.Connection, memories: Sequence[int], *, whole: bool = False) -> FtsDrift:
+def among(connection: Connection, memories: Sequence[int], *, whole: bool = False) -> FtsDrift:
     """Compares the words of the rows of these memories; `whole` says that these are all rows of the table."""
     words = _words(connection, memories, whole=whole) if memories else {}
     stale = {memory for memory, total in _expected(connection, memories) if words.get(memory, 0) != total}
@@ -128,7 +128,7 @@ def _numbers(blob: object) -> list[int]:
     return found
 
 
-def _words(connection: apsw.Connection, memories: Sequence[int], *, whole: bool) -> dict[int, int]:
+def _words(connection: Connection, memories: Sequence[int], *, whole: bool) -> dict[int, int]:
     """A checksum of the words of each row that does not depend on the order of the index."""
     within = "" if whole else "WHERE doc IN (SELECT value FROM carray(?))"
     found: defaultdict[int, int] = defaultdict(int)
@@ -139,7 +139,7 @@ def _words(connection: apsw.Connection, memories: Sequence[int], *, whole: bool)
     return found
 
 
-def _expected(connection: apsw.Connection, memories: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _expected(connection: Connection, memories: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The same checksum computed from the texts of each memory."""
     for memory in memories:
         chosen = "SELECT title_tokens, trigger_tokens, path_tokens, tokens FROM texts WHERE memory_id = ?"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import apsw
-
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.pipeline.ports import Passage
 
@@ -26,19 +24,19 @@ class SummaryCandidate(NamedTuple):
     body: str
 
 
-def memories(connection: apsw.Connection) -> int:
+def memories(connection: Connection) -> int:
     """Number of memories in the store."""
     number: int = value(connection, "SELECT count(*) FROM memories")
     return number
 
 
-def count_outdated(connection: apsw.Connection) -> int:
+def count_outdated(connection: Connection) -> int:
     """Number of memories of several passages whose present text has no summary."""
     number: int = value(connection, f"SELECT count(*) {_OUTDATED}")
     return number
 
 
-def unread(connection: apsw.Connection, limit: int, characters: int) -> Iterator[SummaryCandidate]:
+def unread(connection: Connection, limit: int, characters: int) -> Iterator[SummaryCandidate]:
     """The first `limit` memories without a summary, by id, with the first `characters` of their texts."""
     # the inner SELECT chooses the memories before any body is read
     found = connection.execute(
@@ -64,7 +62,7 @@ def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> Non
     )
 
 
-def of_memories(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Passage]:
+def of_memories(connection: Connection, ids: Sequence[int]) -> dict[int, Passage]:
     """Up-to-date summaries of these memories by id, as passages over all lines of the text; those without are left
     out."""
     found = rows(

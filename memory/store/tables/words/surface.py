@@ -9,10 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import apsw
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.file.schema.packing import WORDS_AS_WRITTEN
 from speckit_memory.pipeline.ports import Ids
@@ -60,7 +59,7 @@ def quote_phrase(phrase: str) -> str:
     return f'"{_UNQUOTABLE.sub(" ", phrase)}"'
 
 
-def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
+def holding(connection: Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
     """Finds memories that contain every phrase, ignoring case and separators between words.
 
     Args:
@@ -83,7 +82,7 @@ def holding(connection: apsw.Connection, phrases: Sequence[str], limit: int, all
     return np.array([row for (row,) in found], np.int64)
 
 
-def stale(connection: apsw.Connection, memories: Sequence[int]) -> list[int]:
+def stale(connection: Connection, memories: Sequence[int]) -> list[int]:
     """The memories among these whose row differs from their title and text; reads the whole index."""
     chosen = integers(memories)
     connection.execute(_BEGIN_ANEW)
@@ -96,7 +95,7 @@ def stale(connection: apsw.Connection, memories: Sequence[int]) -> list[int]:
     return [memory for memory in made if wanted[memory] != found[memory]]
 
 
-def _words(connection: apsw.Connection, table: str, memories: Sequence[int]) -> Counter[int]:
+def _words(connection: Connection, table: str, memories: Sequence[int]) -> Counter[int]:
     """Per memory, a checksum of its words and their positions that does not depend on the order of the index."""
     sums: Counter[int] = Counter()
     for word, memory, column, place in connection.execute(

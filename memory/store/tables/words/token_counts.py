@@ -10,11 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.pipeline.ports import Ids
 
@@ -76,7 +75,7 @@ def insert(txn: Transaction, memory_id: int, texts: Sequence[TokenCount]) -> Non
     )
 
 
-def load(connection: apsw.Connection) -> TokenCounts | None:
+def load(connection: Connection) -> TokenCounts | None:
     """The counts of all memories; None when the full-text table may hold rewritten words of some memory."""
     found = rows(
         connection, "SELECT memory_id, title, triggers, path, passages, rewritten FROM token_counts ORDER BY 1"

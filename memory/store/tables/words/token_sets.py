@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import Transaction
+from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.pipeline.ports import Ids, Tokens
@@ -56,7 +55,7 @@ def forget_all(txn: Transaction) -> None:
     txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (MODEL, WIDTH))
 
 
-def load(connection: apsw.Connection, memories: Ids | None = None) -> tuple[Ids, Ids, Tokens]:
+def load(connection: Connection, memories: Ids | None = None) -> tuple[Ids, Ids, Tokens]:
     """Chunk ids ascending, shape (n,), the number of tokens of each, shape (n,), and all tokens concatenated.
 
     `memories` restricts the result to chunks of these; None for all.

@@ -9,16 +9,17 @@ import pytest
 from storing.segments import cut, filled, flipped, overwrite, segment_of, small_build
 
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import shelf, stamp, trusted_segment
+from speckit_memory.memory.store.segment_files import segment_store, stamp
 from speckit_memory.memory.store.segment_files.container import Container
 from speckit_memory.memory.store.segment_files.findings import Finding
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore, folder_of
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.memory.store.segment_writing.diagnosis import findings
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.writing.writer import Use, count_uses
 
-KEYS = [f"notes/{number}" for number in range(shelf.FEWEST)]
+KEYS = [f"notes/{number}" for number in range(segment_store.FEWEST)]
 
 
 @pytest.fixture
@@ -34,9 +35,8 @@ def kinds(database: Database) -> list[str]:
     return [found.kind for found in findings(database).findings]
 
 
-def usable(database: Database, *, patient: bool = False) -> Container | None:
-    with database.snapshot_read() as connection:
-        return shelf.usable(connection, database.path, patient=patient)
+def usable(database: Database) -> Container | None:
+    return SegmentStore(database).usable()
 
 
 def test_what_was_written_is_usable_and_lies_beside_the_store(store: Database) -> None:
@@ -65,7 +65,7 @@ def test_a_store_of_few_memories_needs_none(tmp_path: Path) -> None:
 
         assert writing.write(database, small_build) is None
         assert (kinds(database), usable(database)) == ([], None)
-        assert not shelf.folder_of(database.path).exists()
+        assert not folder_of(database.path).exists()
 
 
 def test_it_is_missing_until_it_is_written(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_it_is_missing_until_it_is_written(tmp_path: Path) -> None:
 
 
 def test_one_that_was_deleted_is_missing(store: Database) -> None:
-    shutil.rmtree(shelf.folder_of(store.path))
+    shutil.rmtree(folder_of(store.path))
 
     assert (usable(store), kinds(store)) == (None, ["missing"])
 
@@ -134,17 +134,13 @@ def test_a_file_of_another_store_is_not_used_under_the_name_of_the_own(store: Da
 
 
 def test_one_of_another_version_is_not_opened(store: Database) -> None:
-    with store.snapshot_read() as connection:
-        trusted = trusted_segment.read(connection)
+    segments = SegmentStore(store)
+    trusted = segments.trusted()
     assert trusted is not None
     with store.write() as txn:
-        assert trusted_segment.vouch(txn, trusted_segment.TrustedSegment(*trusted_values(trusted), version="0"))
+        assert segments.trust(txn, trusted._replace(version="0"))
 
     assert (usable(store), kinds(store)) == (None, ["version"])
-
-
-def trusted_values(trusted: trusted_segment.TrustedSegment) -> tuple[str, str, int, int, int]:
-    return trusted.name, trusted.digest, trusted.bytes, trusted.sequence, trusted.token
 
 
 def test_a_line_in_the_store_that_nobody_of_ours_wrote_vouches_for_nothing(store: Database) -> None:
@@ -190,7 +186,7 @@ def test_a_change_of_another_history_under_the_same_number_is_noticed(store: Dat
 
 
 def test_changes_are_counted_and_make_it_due(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "most_behind", lambda memories: 3)
+    monkeypatch.setattr(segment_store, "most_behind", lambda memories: 3)
     for round_, word in enumerate(("beta", "gamma", "delta")):
         filled(store, KEYS[:1], word)
         assert "segment" not in kinds(store)
@@ -204,7 +200,7 @@ def test_changes_are_counted_and_make_it_due(store: Database, monkeypatch: pytes
 
 
 def test_five_uses_make_it_as_due_as_one_document(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "most_behind", lambda memories: 3)
+    monkeypatch.setattr(segment_store, "most_behind", lambda memories: 3)
     one = store.reader().execute("SELECT min(id) FROM memories").get
     for _ in range(19):
         with store.write() as txn:
@@ -222,7 +218,7 @@ def test_five_uses_make_it_as_due_as_one_document(store: Database, monkeypatch: 
 def test_twenty_changes_of_links_make_it_as_due_as_one_document(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "most_behind", lambda memories: 3)
+    monkeypatch.setattr(segment_store, "most_behind", lambda memories: 3)
     for count in (79, 1):
         assert writing.write(store, small_build) is None
         with store.write() as txn:
@@ -233,22 +229,21 @@ def test_twenty_changes_of_links_make_it_as_due_as_one_document(
 
 
 def test_it_is_written_anew_long_before_the_log_forgets() -> None:
-    assert [shelf.most_behind(size) for size in (100, 10_000, 30_000, 10**6)] == [1_000, 1_000, 3_000, 5_000]
-    assert 2 * trusted_segment.LINKS_OF_A_DOCUMENT * shelf.most_behind(10**9) <= changes.MOST_KEPT
+    assert [segment_store.most_behind(size) for size in (100, 10_000, 30_000, 10**6)] == [1_000, 1_000, 3_000, 5_000]
+    assert 2 * segment_store.LINKS_OF_A_DOCUMENT * segment_store.most_behind(10**9) <= changes.MOST_KEPT
 
 
 def test_a_large_file_that_was_copied_is_read_by_who_has_time_alone(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(segment_store, "READ_AT_ONCE", 0)
     path = segment_of(store.path)
     shutil.copy2(path, path.with_name("copy"))
     path.with_name("copy").replace(path)
 
-    with store.snapshot_read() as connection:
-        found = shelf.segment_status(connection, store.path)
+    found = SegmentStore(store).status()
     assert (found.segment, found.finding and found.finding.kind) == (None, "unread")
-    assert usable(store, patient=True) is not None
+    assert SegmentStore(store).status(patient=True).segment is not None
     assert usable(store) is not None
 
 
@@ -286,7 +281,7 @@ def test_a_file_that_was_touched_is_read_again(store: Database, what: str, monke
 
 
 def test_what_is_no_folder_is_named_and_left_alone(store: Database, tmp_path: Path) -> None:
-    folder = shelf.folder_of(store.path)
+    folder = folder_of(store.path)
     folder.rename(tmp_path / "away")
     for make in (lambda: folder.write_text("mine"), lambda: folder.symlink_to(tmp_path / "away")):
         make()

@@ -15,21 +15,21 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from storing.segments import Built, filled, segment_of, small_build
+from storing.segments import filled, segment_of, small_build
 
 from speckit_memory.config.files.file_lock import locked
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files import segment_store
 from speckit_memory.memory.store.segment_files.container import FileWriter
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
-from speckit_memory.memory.store.segment_files.trusted_segment import last_change
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore, TrustedSegment, folder_of, last_change
 from speckit_memory.memory.store.segment_writing import writing
 from speckit_memory.memory.store.segment_writing.diagnosis import findings
 from speckit_memory.memory.store.writing import writer
 
 ROOT = Path(__file__).parents[4]
-KEYS = [f"notes/{number}" for number in range(shelf.FEWEST)]
+KEYS = [f"notes/{number}" for number in range(segment_store.FEWEST)]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def kinds(database: Database) -> list[str]:
 
 
 def names(store: Database) -> list[str]:
-    return sorted(file.name for file in shelf.folder_of(store.path).iterdir() if file.name != ".gitignore")
+    return sorted(file.name for file in folder_of(store.path).iterdir() if file.name != ".gitignore")
 
 
 def test_the_one_before_goes_when_another_is_trusted(store: Database) -> None:
@@ -76,7 +76,7 @@ def test_a_writer_that_fails_leaves_the_one_before_and_says_why(store: Database,
     writing.write(store, small_build)
     before = names(store)
 
-    def failing(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def failing(connection: apsw.Connection, path: Path) -> TrustedSegment:
         small_build(connection, path)
         raise error
 
@@ -92,7 +92,7 @@ def test_a_writer_that_fails_leaves_the_one_before_and_says_why(store: Database,
 
 
 def test_what_cannot_be_noted_in_the_store_is_told_by_the_process_that_failed(store: Database) -> None:
-    def failing(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def failing(connection: apsw.Connection, path: Path) -> TrustedSegment:
         raise OSError(errno.EROFS, "Read-only file system")
 
     with Database.open(store.path) as other, other.write(), pytest.raises(SpeckitError, match="E029"):
@@ -121,7 +121,7 @@ def test_the_last_room_on_a_disk_is_left_to_the_store(store: Database, monkeypat
 def test_who_looks_for_a_writer_keeps_none_from_writing(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     writing.write(store, small_build)
     with ExitStack() as look, monkeypatch.context() as waiting:
-        look.enter_context(locked(shelf.folder_of(store.path) / writing.LOCK, patience=0.0))
+        look.enter_context(locked(folder_of(store.path) / writing.LOCK, patience=0.0))
         waiting.setattr(time, "sleep", lambda _: look.close())
         assert writing.write(store, small_build, only_if_due=False)
 
@@ -145,10 +145,9 @@ def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_
     with Database.open(tmp_path / "store.db") as store:
         filled(store, KEYS)
         writing.write(store, small_build)
-        folder = shelf.folder_of(store.path)
+        folder = folder_of(store.path)
         folder.chmod(0o500)
-        with store.snapshot_read() as connection:
-            assert shelf.usable(connection, store.path) is not None
+        assert SegmentStore(store).usable() is not None
         with pytest.raises(SpeckitError, match="E029"):
             writing.write(store, small_build, only_if_due=False)
 
@@ -165,7 +164,7 @@ def test_a_folder_that_may_only_be_read_is_named_and_the_segment_in_it_used(tmp_
 def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> None:
     seen: list[object] = []
 
-    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def building(connection: apsw.Connection, path: Path) -> TrustedSegment:
         seen.append(writing.write(store, small_build, only_if_due=False))  # another thread of this process
         seen.append(writing.being_written(store))
         seen.append(kinds(store))
@@ -174,12 +173,12 @@ def test_two_writers_do_not_work_at_once_and_nobody_waits(store: Database) -> No
     assert writing.write(store, building) is not None
     assert seen == [None, True, ["written"]]
 
-    with locked(shelf.folder_of(store.path) / writing.LOCK):  # another process
+    with locked(folder_of(store.path) / writing.LOCK):  # another process
         assert writing.write(store, small_build, only_if_due=False) is None
 
 
 def test_who_gives_up_leaves_nothing_and_no_complaint(store: Database) -> None:
-    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def building(connection: apsw.Connection, path: Path) -> TrustedSegment:
         raise GivenUpError
 
     with pytest.raises(GivenUpError):
@@ -189,7 +188,7 @@ def test_who_gives_up_leaves_nothing_and_no_complaint(store: Database) -> None:
 
 
 def test_a_store_that_was_set_back_meanwhile_does_not_trust_it(store: Database) -> None:
-    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def building(connection: apsw.Connection, path: Path) -> TrustedSegment:
         built = small_build(connection, path)
         with apsw.Connection(str(store.path)) as other:  # a restored backup that went on to the same number
             other.execute("UPDATE changes SET token = token + 1")
@@ -204,13 +203,13 @@ def test_a_store_that_was_set_back_meanwhile_does_not_trust_it(store: Database) 
 def test_what_was_forgotten_while_it_was_written_is_in_no_file_that_is_trusted(store: Database) -> None:
     before = writing.write(store, small_build)
 
-    def overtaken(connection: apsw.Connection, path: Path) -> Built:
+    def overtaken(connection: apsw.Connection, path: Path) -> TrustedSegment:
         built = small_build(connection, path)
         with Database.open(store.path) as other:
             with other.write() as txn:
                 writer.delete_memories(txn, [1])
             filled(other, ["more"])
-            writing.forget(other)
+            SegmentStore(other).forget()
         return built
 
     assert before is not None
@@ -219,19 +218,19 @@ def test_what_was_forgotten_while_it_was_written_is_in_no_file_that_is_trusted(s
     after = writing.write(store, small_build)  # near enough, but for what it holds
 
     assert after is not None
-    assert KEYS[0].encode() not in shelf.folder_of(store.path).joinpath(after.name).read_bytes().split(b"\n")
+    assert KEYS[0].encode() not in folder_of(store.path).joinpath(after.name).read_bytes().split(b"\n")
     assert writing.write(store, small_build) is None
 
 
 def test_it_goes_where_few_memories_are_left_unless_somebody_writes(store: Database) -> None:
     before = writing.write(store, small_build)
     assert before is not None
-    unfinished = shelf.folder_of(store.path) / ".0123456789abcdef.seg.01234567"
+    unfinished = folder_of(store.path) / ".0123456789abcdef.seg.01234567"
     unfinished.write_bytes(b"of another writer")
     with store.write() as txn:
         writer.delete_memories(txn, [1])
-    writing.forget(store)
-    with locked(shelf.folder_of(store.path) / writing.LOCK):
+    SegmentStore(store).forget()
+    with locked(folder_of(store.path) / writing.LOCK):
         assert writing.write(store, small_build) is None
         assert {before.name, unfinished.name} < set(names(store))
 
@@ -249,9 +248,9 @@ def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
         writer.delete_memories(txn, [1])
     assert writing.write(store, small_build) is None
     assert before.name in names(store)  # it is of use as long as it is near enough
-    file = shelf.folder_of(store.path) / before.name
+    file = folder_of(store.path) / before.name
     if why == "behind":
-        monkeypatch.setattr(shelf, "most_behind", lambda _: 0)
+        monkeypatch.setattr(segment_store, "most_behind", lambda _: 0)
     elif why == "missing":
         file.unlink()
     else:
@@ -265,7 +264,7 @@ def test_it_goes_where_another_would_be_due_and_few_memories_are_left(
 
 def test_what_others_keep_in_the_folder_stays(store: Database) -> None:
     writing.write(store, small_build)
-    mine = shelf.folder_of(store.path) / "mine.txt"
+    mine = folder_of(store.path) / "mine.txt"
     mine.write_text("x", encoding="utf-8")
 
     writing.write(store, small_build, only_if_due=False)
@@ -293,7 +292,7 @@ READER = """
 import sys, time
 from pathlib import Path
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.tables import changes
 store, until = Path(sys.argv[1]), time.monotonic() + float(sys.argv[2])
 found = missed = 0
@@ -301,7 +300,7 @@ print("ready", flush=True)
 with Database.open(store) as database:
     while time.monotonic() < until:
         with database.snapshot_read() as connection:
-            segment = shelf.usable(connection, store)
+            segment = SegmentStore(database).usable()
             if segment is None:
                 missed += 1
                 continue
@@ -348,11 +347,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.segment_files import shelf
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 store = Path(sys.argv[1])
 with Database.open(store) as database:
-    with database.snapshot_read() as connection:
-        segment = shelf.usable(connection, store, patient=True)
+    segment = SegmentStore(database).usable()
     print("ready", flush=True)
     sys.stdin.readline()  # until the other one is there, too
     print(int(segment.array("many").sum()), flush=True)
@@ -373,12 +371,12 @@ with Database.open(store) as database:
 def test_two_processes_share_the_pages_of_a_segment(store: Database) -> None:
     count = 2_000_000
 
-    def building(connection: apsw.Connection, path: Path) -> writing.SegmentTableInfo:
+    def building(connection: apsw.Connection, path: Path) -> TrustedSegment:
         with FileWriter(path) as file:
             file.add("many", np.ones(count))
-            sequence = last_change(connection)[0]
+            sequence, token = last_change(connection)
             digest, size = file.finish({"sequence": sequence})
-        return Built(sequence, digest, size)
+        return TrustedSegment(path.name, digest, size, sequence, token)
 
     assert writing.write(store, building) is not None
     with begin(SHARER, store.path) as one, begin(SHARER, store.path) as other:

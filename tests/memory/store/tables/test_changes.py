@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.records import Document, Relation
-from speckit_memory.memory.store.segment_files.trusted_segment import TrustedSegment
+from speckit_memory.memory.store.segment_files.segment_store import TrustedSegment
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph.edges import add_edge
 from speckit_memory.memory.store.tables.meta import set_meta
@@ -91,7 +90,7 @@ def test_the_log_keeps_what_came_since_the_segment(database: Database, spoilt: b
     segment = TrustedSegment("0" * 16 + ".seg", "", 1, 20, 0)
     with database.write() as txn:
         changes.record(txn, range(1, 31), "put")
-        set_meta(txn, changes.SEGMENT, "{" if spoilt else json.dumps(asdict(segment)))
+        set_meta(txn, changes.SEGMENT, "{" if spoilt else json.dumps(segment._asdict()))
     with database.write() as txn:
         changes.record(txn, [7] * 10_000, "attributes")
     found = changes.since(database.reader(), 20)
