@@ -162,6 +162,11 @@ class Connection:
             return self.execute(f"SELECT {name} FROM pragma_{name}").get
         return 0
 
+    @property
+    def filename(self) -> str:
+        """The address of the database, for messages."""
+        return f"{self.session.info.dbname} at {self.session.info.host}"
+
     def interrupt(self) -> None:
         """Cancels the statement that another thread runs on this connection."""
         self.session.cancel_safe()
@@ -208,6 +213,7 @@ class Cursor:
         if handled is not None:
             self._rows = iter(handled)
             return self
+        sql, bindings = virtual_tables.without_matches(self.connection, sql, bindings or ())
         for statement in self.connection.statements(sql):
             self._run(statement, bindings)
         return self

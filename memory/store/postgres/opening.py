@@ -22,6 +22,9 @@ _SHARED = (
     "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
+    "CREATE VIEW pragma_table_list AS SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
+    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' "
+    "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors')",
     "CREATE VIEW pragma_page_size AS SELECT 8192 AS page_size",
     f"CREATE VIEW pragma_page_count AS SELECT pg_relation_size('{SCHEMA}.chunks') / 8192 AS page_count",
     "CREATE VIEW sqlite_schema AS SELECT 'table' AS type, relname::text AS name FROM pg_class "

@@ -202,6 +202,8 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             yield f"'\\x{token[2:-1]}' :: bytea"
         elif token == "==":
             yield "="
+        elif upper == "LIMIT" and following == "-" and tokens[at + 2 : at + 3] == ["1"]:
+            at += 2
         elif upper == "LIMIT" and following[:1] in "?:":
             yield from ("LIMIT", "nullif", "(", "greatest", "(", following, ":: bigint", ",", "-1", ")", ",", "-1", ")")
             at += 1
@@ -307,6 +309,11 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "JSON_TYPE": lambda arguments: ["json_typeof", "(", "(", *arguments[0], ")", ":: json", ")"],
     "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
     "JSON_EXTRACT": _json_extract,
+    "SUBSTR": lambda arguments: [
+        *("substr", "(", *arguments[0]),
+        *(token for part in arguments[1:] for token in (",", "(", *part, ")", "::int")),
+        ")",
+    ],
     "CHAR": lambda arguments: ["chr", "(", *_commas(arguments), ")"],
     "UNIXEPOCH": lambda arguments: ["extract", "(", "epoch", "FROM", "(", *arguments[0], ") :: timestamptz ) :: bigint"],
 }

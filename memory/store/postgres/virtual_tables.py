@@ -25,12 +25,29 @@ FIELD = 28
 """Bits of an offset in a place."""
 _CONCERNED = re.compile(r"\b(memory_fts|surface_fts|memory_words|memory_word_places|chunk_vectors|PRAGMA)\b")
 _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)\s+(VALUES|SELECT)(.*)", re.DOTALL)
+_WITHIN = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?"
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
 
 def concerns(sql: str) -> bool:
     """Whether a statement is about a table that PostgreSQL does not have."""
     return _CONCERNED.search(sql) is not None
+
+
+def without_matches(
+    connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]
+) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
+    """The same statement with the ids of the memories that hold any phrase, instead of a search within it."""
+    from speckit_memory.memory.store.postgres.connection import Integers
+
+    at = sql.find(_WITHIN)
+    if at < 0 or isinstance(bindings, Mapping):
+        return sql, bindings
+    place = sql.count("?", 0, at)
+    phrases = [words(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
+    held = {memory for phrase in phrases for memory in memories_holding(connection, [phrase])}
+    chosen = [*bindings[:place], Integers(sorted(held)), *bindings[place + 1 :]]
+    return sql.replace(_WITHIN, "SELECT value FROM carray(?)"), chosen
 
 
 def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows | None:
