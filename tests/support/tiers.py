@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ _spawned: list[str] = []
 def may_spawn() -> bool:
     """Whether the running test has the fixture `processes`; True outside of the suite."""
     return _permitted
+
+
+@contextmanager
+def shared_server() -> Iterator[None]:
+    """Permits the start of a server that serves the whole run, whichever test happens to be the first to need it."""
+    global _permitted  # noqa: PLW0603 -- the audit hook, which cannot be taken away, reads it
+    before, _permitted = _permitted, True
+    try:
+        yield
+    finally:
+        _permitted = before
 
 
 def require_processes(what: str) -> None:

@@ -121,6 +121,10 @@ class Database:
         Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
+        from speckit_memory.memory.store.postgres import database as remote
+
+        if cls is Database and remote.is_link(path):
+            return remote.PostgresDatabase.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
         require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)

@@ -304,7 +304,7 @@ def pending_chunks(connection: Connection, limit: int) -> list[tuple[int, int]]:
 def statistics(connection: Connection) -> StoreStatistics:
     """Counts over the whole store; see there for what is said of absent memories."""
 
-    def count(table: str, condition: str = "1", memory: str = "memory_id") -> int:
+    def count(table: str, condition: str = "TRUE", memory: str = "memory_id") -> int:
         return int(value(connection, f"SELECT count(*) FROM {table} WHERE ({condition}) AND {present(memory)}"))
 
     times = f"SELECT {_known_time('created_at')} AS at FROM memories WHERE {PRESENT}"
@@ -322,8 +322,8 @@ def statistics(connection: Connection) -> StoreStatistics:
         pending_links=count(
             "declared_links d",
             f"evidence NOT GLOB '{MENTION}*' AND NOT EXISTS (SELECT 1 FROM causal_edges e WHERE "
-            "e.source_id = iif(d.reverse, d.target_id, d.memory_id) AND "
-            "e.target_id = iif(d.reverse, d.memory_id, d.target_id) AND e.relation = d.relation)",
+            "e.source_id = iif(d.reverse = 1, d.target_id, d.memory_id) AND "
+            "e.target_id = iif(d.reverse = 1, d.memory_id, d.target_id) AND e.relation = d.relation)",
         ),
         absent=absences.count(connection),
         by_tier={Tier(tier): number for tier, number in by_tier},

@@ -26,10 +26,8 @@ WITH RECURSIVE
 reach (seed, id, hop) AS (
     SELECT value, value, 0 FROM carray(?1)
     UNION
-    SELECT r.seed, e.target_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.source_id = r.id
-    WHERE r.hop < ?2
-    UNION
-    SELECT r.seed, e.source_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.target_id = r.id
+    SELECT r.seed, iif(e.source_id = r.id, e.target_id, e.source_id), r.hop + 1
+    FROM reach r JOIN causal_edges e ON e.source_id = r.id OR e.target_id = r.id
     WHERE r.hop < ?2
 ),
 distance (seed, id, hop) AS MATERIALIZED (SELECT seed, id, min(hop) FROM reach GROUP BY seed, id)

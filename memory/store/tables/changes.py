@@ -22,11 +22,13 @@ MOST_KEPT = 20 * KEPT
 was written. Uses of memories are logged too, so that a few hundred searches would exceed `KEPT`."""
 
 # Per memory, the last write or deletion decides what must be reread, since a deleted memory may be put again under its
-# id. Bare columns next to max() come from the row with the maximum (SQLite, "Bare columns in an aggregate query").
-# `seq` is the rowid: only the entries after it are read, and their groups are sorted in a temporary tree.
+# id.
 _CONTENT = """
-SELECT memory_id, kind, max(CASE kind WHEN 'attributes' THEN 0 ELSE seq END) FROM changes
-WHERE seq > ? AND kind != 'edges' GROUP BY memory_id ORDER BY memory_id
+SELECT memory_id, kind FROM (
+    SELECT memory_id, kind, row_number() OVER (
+        PARTITION BY memory_id ORDER BY CASE kind WHEN 'attributes' THEN 0 ELSE seq END DESC
+    ) AS place FROM changes WHERE seq > ? AND kind != 'edges'
+) WHERE place = 1 ORDER BY memory_id
 """
 
 SEGMENT = "segment"
@@ -39,7 +41,7 @@ _FORGET = """
 DELETE FROM changes WHERE seq <= (
     SELECT max(last - :most, min(last - :kept, coalesce(segment - 1, last))) FROM (
         SELECT max(seq) AS last, (
-            SELECT json_extract(value, '$.sequence') FROM meta WHERE key = :segment AND json_valid(value)
+            SELECT CAST(json_extract(value, '$.sequence') AS INTEGER) FROM meta WHERE key = :segment AND json_valid(value)
         ) AS segment FROM changes
     )
 )
@@ -79,7 +81,7 @@ def content_since(connection: Connection, seq: int) -> Log | None:
     # a memory that was deleted and put again has other edges
     edges = rows(connection, "SELECT 1 FROM changes WHERE seq > ? AND kind IN ('edges', 'delete') LIMIT 1", (seq,))
     entries: list[tuple[int, Kind]] = [(0, "edges")] if edges else []
-    return last, [*entries, *((memory, kind) for memory, kind, _ in found)]
+    return last, [*entries, *found]
 
 
 def since(connection: Connection, seq: int) -> Log | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from postgres_server import link_at
 from storing.indexes import read_model
 
 from speckit_memory.memory.store.file.connection import Database
@@ -17,13 +19,25 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
+CONTRACT = ()
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty store."""
-    with Database.open(tmp_path / "store.db") as database:
+def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
+    """An empty store, of each engine for the tests of the contract."""
+    path = tmp_path / "store.db"
+    if getattr(request, "param", "sqlite") == "postgres":
+        link_at(path)
+    with Database.open(path) as database:
         yield database
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs the tests of the contract over both engines."""
+    if "database" in metafunc.fixturenames and (
+        os.environ.get("ALLPG") or metafunc.module.__name__.rpartition(".")[2] in CONTRACT
+    ):
+        metafunc.parametrize("database", ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def changes(
     # One statement for all filters. It reads backwards from the last id, over at most `MOST_KEPT` rows.
     found = rows(
         connection,
-        f"SELECT {_COLUMNS} FROM edge_history WHERE (?1 IS NULL OR source_id = ?1 OR target_id = ?1) "
+        f"SELECT {_COLUMNS} FROM edge_history WHERE (source_id = ?1 OR target_id = ?1 OR ?1 IS NULL) "
         "AND (?2 = '' OR changed_by = ?2) AND (NOT ?3 OR (undone_by IS NULL AND undoes IS NULL)) "
         "ORDER BY id DESC LIMIT ?4",
         (memory, by, undoable, limit),

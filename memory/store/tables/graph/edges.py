@@ -194,7 +194,7 @@ def edges_by(connection: Connection, created_by: str, memory_id: int | None = No
     # no index begins with `created_by`: this reads the whole table
     found = rows(
         connection,
-        f"{_EDGE} WHERE created_by = ?1 AND (?2 IS NULL OR source_id = ?2 OR target_id = ?2) ORDER BY id",
+        f"{_EDGE} WHERE created_by = ?1 AND (source_id = ?2 OR target_id = ?2 OR ?2 IS NULL) ORDER BY id",
         (created_by, memory_id),
     )
     return [_edge(row) for row in found]

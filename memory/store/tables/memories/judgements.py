@@ -147,7 +147,7 @@ def judgements(
     """
     return _read(
         connection,
-        "j.kind <> 'used' AND (?1 IS NULL OR j.memory_id = ?1) AND (?2 = '' OR j.session = ?2) "
+        "j.kind <> 'used' AND (j.memory_id = ?1 OR ?1 IS NULL) AND (?2 = '' OR j.session = ?2) "
         "ORDER BY j.id DESC LIMIT ?3",
         (memory, session, limit),
     )

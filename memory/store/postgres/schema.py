@@ -1,0 +1,212 @@
+"""The tables of a PostgreSQL store, derived from the schema that the named migrations make in SQLite.
+
+Every table gets a column `workspace`, filled in by default and enforced by row-level security. Primary keys, unique
+constraints, indexes and foreign keys begin with it. It is the last column, so that rows can be inserted by position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import apsw
+
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+
+WORKSPACE = "workspace"
+SETTING = "current_setting('speckit.workspace')::int"
+"""SQL for the number of the workspace of a connection."""
+_TYPES = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
+_VIRTUAL = ("memory_fts", "surface_fts", "chunk_vectors")
+_TRIGGER = re.compile(r"CREATE TRIGGER (\w+) AFTER (\w+) ON (\w+) BEGIN (.*?);? END", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its columns without the workspace, and its primary key without the workspace."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a database is made of."""
+
+    tables: dict[str, Table]
+    statements: tuple[str, ...]
+    """Statements that create everything, in order."""
+    seeds: tuple[tuple[str, tuple[object, ...]], ...]
+    """The rows that a new workspace begins with: table and values."""
+
+
+@cache
+def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
+    """The schema after these migrations, without the virtual tables of SQLite's extensions."""
+    made = apsw.Connection(":memory:")
+    for migration in migrations:
+        made.execute(migration.statements)
+        if migration.convert is not None:
+            migration.convert(made)
+        made.execute(migration.afterwards)
+    entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    entries = [entry for entry in entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
+    tables: dict[str, Table] = {}
+    statements: list[str] = []
+    for kind in ("table", "index", "view", "trigger"):
+        for _, name, _, sql in (entry for entry in entries if entry[0] == kind):
+            if kind == "table":
+                tables[name], ddl = _table(name, sql)
+                statements += ddl
+            elif kind == "index":
+                statements.append(_index(sql))
+            elif kind == "view":
+                statements.append(_view(sql))
+            else:
+                statements += _trigger(sql)
+    seeds = tuple(
+        (name, tuple(row)) for name in tables for row in made.execute(f'SELECT * FROM "{name}"') if name in tables
+    )
+    return Schema(tables, tuple(statements), seeds)
+
+
+@cache
+def text_columns() -> frozenset[str]:
+    """The names of all columns of texts."""
+    return frozenset(re.findall(r'^ +"?(\w+)"? text ', "\n".join(derived().statements), re.MULTILINE))
+
+
+def _table(name: str, sql: str) -> tuple[Table, list[str]]:
+    from speckit_memory.memory.store.postgres.statements import closing, split_at, tokenise
+
+    tokens = tokenise(sql)
+    opening = tokens.index("(")
+    columns: list[str] = []
+    key: list[str] = []
+    lines: list[str] = []
+    constraints: list[str] = []
+    for part in split_at(",", tokens[opening + 1 : closing(tokens, opening)]):
+        word = part[0].upper()
+        if word in ("PRIMARY", "UNIQUE"):
+            named = [token for token in part[part.index("(") + 1 : -1] if token != ","]
+            if word == "PRIMARY":
+                key = [column.strip('"') for column in named]
+            constraints.append(f"{'PRIMARY KEY' if word == 'PRIMARY' else 'UNIQUE'} ({', '.join([WORKSPACE, *named])})")
+        elif word == "CHECK":
+            constraints.append(_text(part))
+        else:
+            column = part[0].strip('"')
+            if "GENERATED" not in [token.upper() for token in part]:
+                columns.append(column)
+            line, keyed, more = _column(name, part)
+            lines.append(line)
+            constraints += more
+            if keyed:
+                key = [column]
+                constraints.insert(0, f"PRIMARY KEY ({WORKSPACE}, {part[0]})")
+    lines.append(f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}")
+    body = ",\n    ".join([*lines, *constraints])
+    return Table(name, tuple(columns), tuple(key)), [f'CREATE TABLE "{name}" (\n    {body}\n)', *secured(name)]
+
+
+def secured(table: str) -> Iterator[str]:
+    """Statements that show each workspace only its own rows of a table, its owner included."""
+    yield f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY'
+    yield f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY'
+    yield f'CREATE POLICY of_workspace ON "{table}" USING ({WORKSPACE} = {SETTING})'
+
+
+def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
+    """The definition of a column, whether it is the primary key, and the constraints of the table that it implies."""
+    from speckit_memory.memory.store.postgres.statements import closing
+
+    name, kind, *rest = tokens
+    words = [token.upper() for token in rest]
+    kept: list[str] = []
+    constraints: list[str] = []
+    keyed = False
+    at = 0
+    while at < len(rest):
+        if words[at] == "PRIMARY":
+            keyed = True
+            at += 3 if words[at + 2 : at + 3] == ["AUTOINCREMENT"] else 2
+        elif words[at] == "UNIQUE":
+            constraints.append(f"UNIQUE ({WORKSPACE}, {name})")
+            at += 1
+        elif words[at] == "REFERENCES":
+            target, column = rest[at + 1], rest[at + 3]
+            deed = words[at + 7 : at + 9] if words[at + 7] == "SET" else words[at + 7 : at + 8]
+            how = f"SET NULL ({name})" if deed[0] == "SET" else deed[0]
+            constraints.append(
+                f"FOREIGN KEY ({WORKSPACE}, {name}) REFERENCES {target} ({WORKSPACE}, {column}) ON DELETE {how}"
+            )
+            at += 7 + len(deed)
+        elif words[at] in ("CHECK", "AS"):
+            end = closing(rest, at + 1)
+            kept.append(_text(rest[at : end + 1]))
+            at = end + 1
+        elif words[at] == "VIRTUAL":
+            kept.append("STORED")
+            at += 1
+        else:
+            kept.append(_text(rest[at : at + 1]))
+            at += 1
+    if keyed and kind.upper() == "INTEGER" and not constraints and not kept:
+        kept.append(f"DEFAULT next_id('{table}', '{name}')")
+    return f"{name} {_TYPES[kind.upper()]} {' '.join(kept)}".rstrip(), keyed, constraints
+
+
+def _text(tokens: Sequence[str]) -> str:
+    from speckit_memory.memory.store.postgres.statements import expression, join
+
+    return join(expression(tokens))
+
+
+def _index(sql: str) -> str:
+    return re.sub(r"\(", f"({WORKSPACE}, ", sql, count=1)
+
+
+def _view(sql: str) -> str:
+    from speckit_memory.memory.store.postgres.statements import tokenise
+
+    return _text(tokenise(sql)).replace(" AS SELECT", " WITH (security_invoker = true) AS SELECT", 1)
+
+
+def _trigger(sql: str) -> Iterator[str]:
+    """A trigger per statement whose change counts the rows: cascades are statements of their own."""
+    found = _TRIGGER.fullmatch(sql)
+    if found is None:
+        raise ValueError(f"a trigger of another form: {sql}")
+    name, event, table, statement = found.groups()
+    rows = "gone" if event == "DELETE" else "came"
+    yield (
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"{statement.replace('+ 1', f'+ (SELECT count(*) FROM {rows})')}; RETURN NULL; END $$"
+    )
+    side = "OLD" if event == "DELETE" else "NEW"
+    yield (
+        f"CREATE TRIGGER {name} AFTER {event} ON {table} REFERENCING {side} TABLE AS {rows} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {name}()"
+    )
+
+
+FUNCTIONS = (
+    "CREATE FUNCTION next_id(name text, col text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ DECLARE n bigint; "
+    "BEGIN EXECUTE format('SELECT coalesce(max(%I), 0) + 1 FROM %I', col, name) INTO n; RETURN n; END $$",
+    "CREATE FUNCTION random_token() RETURNS bigint LANGUAGE sql VOLATILE AS "
+    "$$ SELECT ('x' || encode(uuid_send(gen_random_uuid()), 'hex'))::bit(64)::bigint $$",
+)
+"""Numbers for rows without one, as SQLite gives them; and random tokens."""
+VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector NOT NULL, " + (
+    f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
+)
+POSTINGS = (
+    'CREATE TABLE postings (kind smallint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL, '
+    f"places int[] NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, "
+    f"PRIMARY KEY ({WORKSPACE}, kind, term, memory_id))",
+    f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, kind, memory_id)",
+)
+"""The words of each full-text table of SQLite (`kind`), with their places in each memory: see `words`."""

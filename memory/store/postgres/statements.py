@@ -1,0 +1,332 @@
+"""Translates the SQLite statements of the product into PostgreSQL's dialect.
+
+Statements name no workspace: row-level security selects it, and a default fills it in. So `ON CONFLICT` targets and the
+keys of `INSERT OR REPLACE` get the column `workspace` here. Every statement is translated once per process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from speckit_memory.memory.store.postgres.schema import WORKSPACE, Table, text_columns
+
+_TOKEN = re.compile(
+    r"""\s+ | --[^\n]* | [xX]'[^']*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \?\d* | [:@$][A-Za-z_]\w*
+    | \d+(?:\.\d+)?(?:[eE][+-]?\d+)? | [A-Za-z_]\w* | ->>|->|<>|<=|>=|!=|==|\|\||<<|>>|:: | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_RENAMED = {
+    "INSTR": "strpos",
+    "IFNULL": "coalesce",
+    "RANDOM": "random_token",
+    "OCTET_LENGTH": "octet_length",
+    "GLOB": "LIKE",
+    "LIKE": "ILIKE",
+    "BLOB": "bytea",
+    "INTEGER": "bigint",
+    "REAL": "double precision",
+}
+_JSON_PATH = re.compile(r"'\$\.\"?(\w+)\"?'")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of PostgreSQL, with the number or name of the binding for each of its placeholders."""
+
+    sql: str
+    parameters: tuple[int | str, ...]
+
+
+def translate(sql: str, tables: Mapping[str, Table]) -> list[Statement]:
+    """The statements of a text, in order.
+
+    Args:
+        sql: One or more statements of SQLite, separated by semicolons.
+        tables: The tables by name, whose keys `INSERT OR REPLACE` needs.
+    """
+    return [_one(tokens, tables) for tokens in split_at(";", tokenise(sql)) if tokens]
+
+
+def tokenise(sql: str) -> list[str]:
+    """The tokens of a text without white space and comments."""
+    return [token for token in _TOKEN.findall(sql) if not token.isspace() and not token.startswith("--")]
+
+
+def split_at(separator: str, tokens: Sequence[str]) -> list[list[str]]:
+    """The runs of tokens between the separators that are outside of parentheses; BEGIN … END is not a pair."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token == "(") - (token == ")")
+        if token == separator and not depth:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def expression(tokens: Sequence[str]) -> list[str]:
+    """Translates an expression, or any part of a statement that holds no placeholders."""
+    return list(_rewritten(list(tokens)))
+
+
+def _one(tokens: list[str], tables: Mapping[str, Table]) -> Statement:
+    tokens = _insert(tokens, tables)
+    tokens = list(_rewritten(tokens))
+    parameters: list[int | str] = []
+    numbers: dict[int | str, int] = {}
+    plain = 0
+    for at, token in enumerate(tokens):
+        if token[0] == "?":
+            name: int | str = plain if token == "?" else int(token[1:]) - 1
+            plain = int(name) + 1
+        elif token[0] in ":@$" and len(token) > 1 and token[:2] != "::":
+            name = token[1:]
+        else:
+            continue
+        if name not in numbers:
+            parameters.append(name)
+            numbers[name] = len(parameters)
+        tokens[at] = f"${numbers[name]}"
+    return Statement(join(tokens), tuple(parameters))
+
+
+def join(tokens: Sequence[str]) -> str:
+    """The text of tokens."""
+    text = " ".join(tokens)
+    return re.sub(r" ?(\.) ?", r"\1", text) if "'" not in text and '"' not in text else _joined(tokens)
+
+
+def _joined(tokens: Sequence[str]) -> str:
+    parts: list[str] = []
+    for token in tokens:
+        if parts and token != "." and parts[-1][-1:] != ".":
+            parts.append(" ")
+        parts.append(token)
+    return "".join(parts)
+
+
+def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
+    """Puts the workspace into conflict targets, and writes OR IGNORE and OR REPLACE as `ON CONFLICT`."""
+    upper = [token.upper() for token in tokens]
+    at = next((at for at, word in enumerate(upper) if word in ("INSERT", "REPLACE") and _begins(upper, at)), None)
+    if at is None:
+        return tokens
+    into = upper.index("INTO", at)
+    table = tokens[into + 1].strip('"')
+    how = "REPLACE" if upper[at] == "REPLACE" else (upper[at + 2] if upper[at + 1] == "OR" else "")
+    tokens = [*tokens[:at], "INSERT", *tokens[into:]]
+    upper = [token.upper() for token in tokens]
+    for place in range(len(tokens) - 2):
+        if upper[place : place + 2] == ["ON", "CONFLICT"]:
+            if upper[place + 2] == "(":
+                tokens[place + 3 : place + 3] = [WORKSPACE, ","]
+            elif upper[place + 2 : place + 4] == ["DO", "UPDATE"]:
+                tokens[place + 2 : place + 2] = ["(", *_listed((WORKSPACE, *tables[table].key)), ")"]
+            break
+    if not how:
+        return tokens
+    end = upper.index("RETURNING") if "RETURNING" in upper else len(tokens)
+    return [*tokens[:end], *_on_conflict(how, tables[table], tokens, table), *tokens[end:]]
+
+
+def _begins(upper: Sequence[str], at: int) -> bool:
+    """Whether the word at this place begins an INSERT, rather than being the function REPLACE or OR REPLACE."""
+    return upper[at] == "INSERT" or (upper[at] == "REPLACE" and upper[at + 1 : at + 2] == ["INTO"])
+
+
+def _on_conflict(how: str, table: Table, tokens: Sequence[str], name: str) -> list[str]:
+    if how == "IGNORE":
+        return ["ON", "CONFLICT", "DO", "NOTHING"]
+    into = [token.upper() for token in tokens].index("INTO")
+    if tokens[into + 2] == "(":
+        named = [token.strip('"') for token in tokens[into + 3 : tokens.index(")", into)] if token != ","]
+    else:
+        named = list(table.columns)
+    others = [column for column in named if column not in table.key]
+    target = ["ON", "CONFLICT", "(", *_listed((WORKSPACE, *table.key)), ")", "DO"]
+    if not others:
+        return [*target, "NOTHING"]
+    sets: list[str] = []
+    for column in others:
+        sets += [",", f'"{column}"', "=", "excluded", ".", f'"{column}"']
+    return [*target, "UPDATE", "SET", *sets[1:]]
+
+
+def _listed(columns: Sequence[str]) -> list[str]:
+    return [part for column in columns for part in (",", f'"{column}"')][1:]
+
+
+def _rewritten(tokens: list[str]) -> Iterator[str]:
+    at = 0
+    between = False  # the AND of a BETWEEN is followed by its upper bound, not by a condition
+    while at < len(tokens):
+        token = tokens[at]
+        upper = token.upper()
+        between, bound = (upper == "BETWEEN" or (between and upper != "AND")), between and upper == "AND"
+        following = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if following == "(" and upper in _CALLS and (not at or tokens[at - 1] != "."):
+            end = closing(tokens, at + 1)
+            if upper == "CARRAY":
+                yield from ("unnest", "(", tokens[at + 2], f"::{_kind_of_list(tokens, at)}[]", ")")
+                at = yield from _alias(tokens, end + 1, "value")
+                continue
+            arguments = [list(_rewritten(part)) for part in split_at(",", tokens[at + 2 : end])]
+            made = _CALLS[upper](arguments)
+            if made is not None:
+                yield from made
+                at = end + 1
+                continue
+        if upper == "IS":
+            at = yield from _is(tokens, at)
+            continue
+        if upper == "CROSS" and following.upper() == "JOIN" and _has_condition(tokens, at + 2):
+            at += 1
+            continue
+        if (
+            upper in ("WHERE", "AND", "ON")
+            and following == "1"
+            and not bound
+            and tokens[at + 2 : at + 3] not in (["="], ["<"])
+        ):
+            yield from (token, "true")
+            at += 2
+            continue
+        if upper == "GLOB":
+            pattern = following.replace("%", r"\%").replace("*", "%") if following[:1] == "'" else following
+            yield from ("LIKE", pattern)
+            at += 2
+            continue
+        if token in ("->>", "->") and (path := _JSON_PATH.fullmatch(following)):
+            yield from (":: json", token, f"'{path[1]}'")
+            at += 2
+            continue
+        if token[:2] in ("x'", "X'"):
+            yield f"'\\x{token[2:-1]}' :: bytea"
+        elif token == "==":
+            yield "="
+        elif upper == "LIMIT" and following == "-" and tokens[at + 2 : at + 3] == ["1"]:
+            at += 2
+        elif upper == "LIMIT" and following[:1] in "?:":
+            yield from ("LIMIT", "nullif", "(", "greatest", "(", following, ":: bigint", ",", "-1", ")", ",", "-1", ")")
+            at += 1
+        elif upper in _RENAMED and (upper not in ("INSTR", "IFNULL", "RANDOM") or following == "("):
+            yield _RENAMED[upper]
+        else:
+            yield token
+        at += 1
+
+
+def closing(tokens: Sequence[str], opening: int) -> int:
+    """The place of the parenthesis that closes the one at this place."""
+    depth = 0
+    for at in range(opening, len(tokens)):
+        depth += (tokens[at] == "(") - (tokens[at] == ")")
+        if not depth:
+            return at
+    raise ValueError("a parenthesis is not closed")
+
+
+def _kind_of_list(tokens: Sequence[str], at: int) -> str:
+    """The type of the elements of a list: that of the column which `IN (SELECT value FROM` compares with it."""
+    before = [token.upper() for token in tokens[max(0, at - 5) : at]]
+    if before == ["IN", "(", "SELECT", "VALUE", "FROM"]:
+        column = tokens[at - 7 if tokens[at - 6].upper() == "NOT" else at - 6].strip('"')
+        return "text" if column in text_columns() else "bigint"
+    return "bigint"
+
+
+def _alias(tokens: Sequence[str], at: int, column: str) -> Iterator[str]:
+    """Gives a function in FROM the column name that the statement uses; returns the place after its alias."""
+    word = tokens[at].upper() if at < len(tokens) else ""
+    if word == "AS":
+        yield from ("AS", tokens[at + 1], "(", column, ")")
+        return at + 2
+    if word.isidentifier() and word not in _AFTER_TABLE:
+        yield from ("AS", tokens[at], "(", column, ")")
+        return at + 1
+    yield from ("AS", "listed", "(", column, ")")
+    return at
+
+
+_AFTER_TABLE = {
+    *("WHERE", "ON", "JOIN", "CROSS", "LEFT", "INNER", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "HAVING", "SET"),
+    *("INTERSECT", "RETURNING"),
+}
+
+
+def _has_condition(tokens: Sequence[str], at: int) -> bool:
+    """Whether a join that begins here has a condition, which only SQLite allows after CROSS JOIN."""
+    words = [token.upper() for token in tokens[at : at + 8]]
+    return "ON" in words
+
+
+def _is(tokens: Sequence[str], at: int) -> Iterator[str]:
+    """IS between two values, which is IS NOT DISTINCT FROM; returns the place after it."""
+    words = [token.upper() for token in tokens[at : at + 3]]
+    rest = words[1:]
+    negated = bool(rest) and rest[0] == "NOT"
+    operand = rest[1] if negated and len(rest) > 1 else (rest[0] if rest else "")
+    if operand in ("NULL", "TRUE", "FALSE", "DISTINCT", "JSON"):
+        yield "IS"
+        return at + 1
+    yield "IS DISTINCT FROM" if negated else "IS NOT DISTINCT FROM"
+    return at + 1 + negated
+
+
+Arguments = list[list[str]]
+
+
+def _commas(arguments: Arguments) -> list[str]:
+    return [token for part in arguments for token in (",", *part)][1:]
+
+
+def _extreme(name: str) -> Callable[[Arguments], list[str] | None]:
+    return lambda arguments: [name, "(", *_commas(arguments), ")"] if len(arguments) > 1 else None
+
+
+def _iif(arguments: Arguments) -> list[str]:
+    condition, then, *other = arguments
+    rest = other[0] if other else ["NULL"]
+    return ["CASE", "WHEN", *condition, "THEN", *then, "ELSE", *rest, "END"]
+
+
+def _group_concat(arguments: Arguments) -> list[str]:
+    if len(arguments) == 1:
+        arguments = [*arguments, ["','"]]
+    return ["string_agg", "(", *_commas(arguments), ")"]
+
+
+def _json_extract(arguments: Arguments) -> list[str] | None:
+    path = _JSON_PATH.fullmatch(arguments[1][0])
+    return None if path is None else ["(", "(", *arguments[0], ")", ":: json ->>", f"'{path[1]}'", ")"]
+
+
+_CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
+    "CARRAY": lambda arguments: None,
+    "IIF": _iif,
+    "MAX": _extreme("greatest"),
+    "MIN": _extreme("least"),
+    "GROUP_CONCAT": _group_concat,
+    "TOTAL": lambda arguments: ["coalesce", "(", "sum", "(", *arguments[0], ")", ",", "0", ")"],
+    "JSON_TYPE": lambda arguments: ["json_typeof", "(", "(", *arguments[0], ")", ":: json", ")"],
+    "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
+    "JSON_EXTRACT": _json_extract,
+    "SUBSTR": lambda arguments: [
+        *("substr", "(", *arguments[0]),
+        *(token for part in arguments[1:] for token in (",", "(", *part, ")", "::int")),
+        ")",
+    ],
+    "CHAR": lambda arguments: ["chr", "(", *_commas(arguments), ")"],
+    "UNIXEPOCH": lambda arguments: [
+        "extract",
+        "(",
+        "epoch",
+        "FROM",
+        "(",
+        *arguments[0],
+        ") :: timestamptz ) :: bigint",
+    ],
+}
