@@ -280,9 +280,7 @@ def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
     if isinstance(bindings, Mapping):
         return [_bound(bindings[str(name)]) for name in statement.parameters]
     # names count in the order in which they come
-    return [
-        _bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)
-    ]
+    return [_bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)]
 
 
 def _bound(value: Binding) -> Binding:

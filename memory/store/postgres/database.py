@@ -182,5 +182,3 @@ class PostgresDatabase(Database):
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
-
-

@@ -54,7 +54,9 @@ def coded_errors(url: str) -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as error:
         role = psycopg.conninfo.conninfo_to_dict(url).get("user", "the role")
         statement = f'GRANT CREATE ON DATABASE … TO "{role}"'
-        raise SpeckitError("E020", f"the role may not create the store: {_first(error)}", actions=(statement,)) from error
+        raise SpeckitError(
+            "E020", f"the role may not create the store: {_first(error)}", actions=(statement,)
+        ) from error
     except psycopg.OperationalError as error:
         text = str(error)
         actions: tuple[str, ...] = ("check that the server runs and that the address is right",)

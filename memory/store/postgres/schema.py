@@ -204,7 +204,7 @@ VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector N
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
 )
 POSTINGS = (
-    "CREATE TABLE postings (kind smallint NOT NULL, term text COLLATE \"C\" NOT NULL, memory_id bigint NOT NULL, "
+    'CREATE TABLE postings (kind smallint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL, '
     f"places int[] NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, "
     f"PRIMARY KEY ({WORKSPACE}, kind, term, memory_id))",
     f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, kind, memory_id)",

@@ -185,7 +185,12 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
         if upper == "CROSS" and following.upper() == "JOIN" and _has_condition(tokens, at + 2):
             at += 1
             continue
-        if upper in ("WHERE", "AND", "ON") and following == "1" and not bound and tokens[at + 2 : at + 3] not in (["="], ["<"]):
+        if (
+            upper in ("WHERE", "AND", "ON")
+            and following == "1"
+            and not bound
+            and tokens[at + 2 : at + 3] not in (["="], ["<"])
+        ):
             yield from (token, "true")
             at += 2
             continue
@@ -315,5 +320,13 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
         ")",
     ],
     "CHAR": lambda arguments: ["chr", "(", *_commas(arguments), ")"],
-    "UNIXEPOCH": lambda arguments: ["extract", "(", "epoch", "FROM", "(", *arguments[0], ") :: timestamptz ) :: bigint"],
+    "UNIXEPOCH": lambda arguments: [
+        "extract",
+        "(",
+        "epoch",
+        "FROM",
+        "(",
+        *arguments[0],
+        ") :: timestamptz ) :: bigint",
+    ],
 }

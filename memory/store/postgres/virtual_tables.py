@@ -185,7 +185,9 @@ def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping
     if sql.startswith("INSERT INTO chunk_vectors"):
         values = list(bindings)
         return _execute(
-            connection, "INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)", [values[0], VectorBytes(values[1])]
+            connection,
+            "INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)",
+            [values[0], VectorBytes(values[1])],
         )
     if "embedding MATCH" in sql:
         return _nearest(connection, sql, list(bindings))
@@ -204,5 +206,3 @@ def _nearest(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
         f"SELECT rowid, embedding <=> $1 AS distance FROM chunk_vectors {within} ORDER BY distance LIMIT $2",
         [VectorBytes(query), count, *scope],
     )
-
-
