@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.api.pipelines import PipelineService
     from speckit_memory.engine.api.shadows import ShadowService
     from speckit_memory.engine.api.triggers import TriggerService
-    from speckit_memory.engine.diagnostics.health import HealthReport
+    from speckit_memory.engine.diagnostics.health_report import HealthReport
     from speckit_memory.memory.indexing import IndexProgress, IndexReport, Source
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, Settings
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.diagnostics import configuration_health
 from speckit_memory.engine.diagnostics.configuration_health import told_vectors
+from speckit_memory.engine.diagnostics.health_report import DAMAGED, HealthCheck, HealthReport
 from speckit_memory.engine.recording.recording_health import notes, told_latency
 from speckit_memory.engine.runtime.open_store import OpenStore
 from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
@@ -40,12 +40,6 @@ LISTED = 6
 """Maximum number of components listed per extension."""
 NAMED = 5
 """Maximum number of faults or keys listed in one check."""
-DAMAGED = (
-    "`speckit-memory doctor --repair` rebuilds what can be derived from the rest. Otherwise copy the file, stop the "
-    "servers, move the file away with its -wal and -shm, and index again, which restores the documents. "
-    "Restore a checkpoint (`speckit-memory checkpoint list`) or a backup for the rest, such as judgements and memories "
-    "whose files are gone."
-)
 FAILING = (
     "Answers are not affected. `speckit-memory shadow report` names the step that failed: fix it, or remove the "
     "pipeline from `shadows`."
@@ -53,33 +47,6 @@ FAILING = (
 STEPPED_BACK = "Answers do not wait for it; `speckit-memory shadow report` lists its timings."
 LONGEST_QUESTION = 200
 """Characters of a stored title that the search check asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class HealthCheck:
-    """The result of one check. `hint` says what to do if it failed or could be better."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str = ""
-
-    @property
-    def verdict(self) -> Literal["ok", "warn", "fail"]:
-        """The result in a word; a check that passed with a hint is a warning."""
-        return ("warn" if self.hint else "ok") if self.ok else "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class HealthReport:
-    """All checks, in the order in which they ran."""
-
-    checks: tuple[HealthCheck, ...]
-
-    @property
-    def ok(self) -> bool:
-        """True when every check passed."""
-        return all(check.ok for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, settings
-from speckit_memory.engine.diagnostics.health import DAMAGED, HealthCheck
+from speckit_memory.engine.diagnostics.health_report import DAMAGED, HealthCheck
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.echo import plural

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import SearchResult as SearchResult
     from speckit_memory.engine.answers.search_options import SearchOptions as SearchOptions
     from speckit_memory.engine.api.memory import Memory as Memory
-    from speckit_memory.engine.diagnostics.health import HealthReport as HealthReport
+    from speckit_memory.engine.diagnostics.health_report import HealthReport as HealthReport
     from speckit_memory.engine.explain.smallest_change import SmallestChange as SmallestChange
     from speckit_memory.engine.search.plans import PlanReport as PlanReport
     from speckit_memory.engine.search.reading import TextExcerpt as TextExcerpt
@@ -55,7 +55,7 @@ _MODULES = {
     ),
     "engine.answers.search_options": ("SearchOptions",),
     "engine.api.memory": ("Memory",),
-    "engine.diagnostics.health": ("HealthReport",),
+    "engine.diagnostics.health_report": ("HealthReport",),
     "engine.explain.smallest_change": ("SmallestChange",),
     "engine.search.plans": ("PlanReport",),
     "engine.search.reading": ("TextExcerpt",),

@@ -25,7 +25,7 @@ from speckit_memory.engine.api.inventory import StoreDelta as StoreDelta
 from speckit_memory.engine.api.lifecycle import RepairReport as RepairReport
 from speckit_memory.engine.api.pipelines import StateToken as StateToken
 from speckit_memory.engine.api.triggers import LearnedPhrases as LearnedPhrases
-from speckit_memory.engine.diagnostics.health import HealthCheck as HealthCheck
+from speckit_memory.engine.diagnostics.health_report import HealthCheck as HealthCheck
 from speckit_memory.engine.documents.folder_ranking import FolderRanking as FolderRanking
 from speckit_memory.engine.documents.folder_ranking import RankedFolder as RankedFolder
 from speckit_memory.engine.explain.changes import QueryEdit as QueryEdit

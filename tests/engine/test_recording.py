@@ -17,7 +17,7 @@ import pytest
 from files import write_file
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.diagnostics.health import HealthCheck
+from speckit_memory.engine.diagnostics.health_report import HealthCheck
 from speckit_memory.engine.recording.recorder import MOST_WAITING
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.file import EvaluationFile

@@ -15,7 +15,7 @@ from rendered import plain
 from side_by_side import observed, record
 
 from speckit_memory import Memory
-from speckit_memory.engine.diagnostics.health import HealthCheck
+from speckit_memory.engine.diagnostics.health_report import HealthCheck
 from speckit_memory.evaluation.comparing.acceptance import good_enough
 from speckit_memory.evaluation.comparing.baseline import baseline
 from speckit_memory.evaluation.comparing.compare import compare_pipelines

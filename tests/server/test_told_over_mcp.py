@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.diagnostics.health import HealthCheck, HealthReport
+from speckit_memory.engine.diagnostics.health_report import HealthCheck, HealthReport
 from speckit_memory.engine.recording.recording_health import ENOUGH
 from speckit_memory.engine.shadowing.replays import epoch_of
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
