@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-import apsw
 import numpy as np
 import psycopg
 from psycopg import errors, postgres
@@ -15,6 +14,8 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 
+from speckit_memory.memory.store.file.guarding import failures
+from speckit_memory.memory.store.file.guarding.queries import listed
 from speckit_memory.memory.store.postgres import virtual_tables
 from speckit_memory.memory.store.postgres.schema import Table
 from speckit_memory.memory.store.postgres.statements import Statement, translate
@@ -25,9 +26,6 @@ INT8_ARRAY = 1016
 TEXT_ARRAY = 1009
 LOCK = 0x53504B4D
 """First key of the advisory locks of writers; the second is the number of the workspace."""
-_LIST = type(apsw.carray(("",)))
-_values = apsw.Connection(":memory:")
-"""Reads lists that were made for SQLite, which the driver keeps to itself."""
 
 
 class Integers(list[int]):
@@ -149,8 +147,8 @@ class Connection:
     def txn_state(self) -> int:
         """The state of the transaction, by the driver's constants."""
         if not self.in_transaction:
-            return apsw.SQLITE_TXN_NONE
-        return apsw.SQLITE_TXN_WRITE if self._writes else apsw.SQLITE_TXN_READ
+            return failures.NO_TRANSACTION
+        return failures.WRITING if self._writes else failures.READING
 
     def set_busy_timeout(self, milliseconds: int) -> None:
         """How long the next transactions wait for another writer."""
@@ -284,26 +282,26 @@ def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
 
 
 def _bound(value: Binding) -> Binding:
-    if isinstance(value, _LIST):
-        found = [row[0] for row in _values.execute("SELECT value FROM carray(?)", (value,))]
+    found = listed(value)
+    if found is not None:
         return Texts(found) if found and isinstance(found[0], str) else Integers(found)
     if isinstance(value, enum.Enum):
         return str(value)
     return value
 
 
-_ERRORS: tuple[tuple[type[psycopg.Error], type[apsw.Error]], ...] = (
-    (errors.LockNotAvailable, apsw.BusyError),
-    (errors.DeadlockDetected, apsw.BusyError),
-    (errors.SerializationFailure, apsw.BusyError),
-    (errors.ReadOnlySqlTransaction, apsw.ReadOnlyError),
-    (errors.InsufficientPrivilege, apsw.PermissionsError),
-    (errors.DiskFull, apsw.FullError),
-    (errors.IntegrityError, apsw.ConstraintError),
-    (errors.QueryCanceled, apsw.InterruptError),
-    (errors.ProgrammingError, apsw.SQLError),
-    (errors.DataError, apsw.MismatchError),
-    (errors.OperationalError, apsw.IOError),
+_ERRORS: tuple[tuple[type[psycopg.Error], type[failures.DriverError]], ...] = (
+    (errors.LockNotAvailable, failures.BusyError),
+    (errors.DeadlockDetected, failures.BusyError),
+    (errors.SerializationFailure, failures.BusyError),
+    (errors.ReadOnlySqlTransaction, failures.ReadOnlyError),
+    (errors.InsufficientPrivilege, failures.PermissionsError),
+    (errors.DiskFull, failures.FullError),
+    (errors.IntegrityError, failures.ConstraintError),
+    (errors.QueryCanceled, failures.InterruptError),
+    (errors.ProgrammingError, failures.SQLError),
+    (errors.DataError, failures.MismatchError),
+    (errors.OperationalError, failures.ReadingError),
 )
 """The driver's errors, and those of the SQLite driver that mean the same."""
 
@@ -314,5 +312,5 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        kind = next((made for found, made in _ERRORS if isinstance(error, found)), apsw.Error)
+        kind = next((made for found, made in _ERRORS if isinstance(error, found)), failures.DriverError)
         raise kind(str(error)) from error

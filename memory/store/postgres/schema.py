@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import apsw
-
+from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 
 WORKSPACE = "workspace"
@@ -46,14 +45,8 @@ class Schema:
 @cache
 def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
     """The schema after these migrations, without the virtual tables of SQLite's extensions."""
-    made = apsw.Connection(":memory:")
-    for migration in migrations:
-        made.execute(migration.statements)
-        if migration.convert is not None:
-            migration.convert(made)
-        made.execute(migration.afterwards)
-    entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    entries = [entry for entry in entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
+    made = declared(migrations)
+    entries = [entry for entry in made.entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
     tables: dict[str, Table] = {}
     statements: list[str] = []
     for kind in ("table", "index", "view", "trigger"):
@@ -67,9 +60,7 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
                 statements.append(_view(sql))
             else:
                 statements += _trigger(sql)
-    seeds = tuple(
-        (name, tuple(row)) for name in tables for row in made.execute(f'SELECT * FROM "{name}"') if name in tables
-    )
+    seeds = tuple((name, tuple(row)) for name in tables for row in made.seeds.get(name, ()))
     return Schema(tables, tuple(statements), seeds)
 
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import apsw
+from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.postgres.connection import Connection
 
 Rows = Sequence[tuple[Any, ...]]
-ANALYSED, WRITTEN = 0, 1
-"""Kinds of words: those of `memory_fts` and of `surface_fts`."""
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
 _FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
 FIELD = 28
@@ -44,7 +41,7 @@ def without_matches(
     if at < 0 or isinstance(bindings, Mapping):
         return sql, bindings
     place = sql.count("?", 0, at)
-    phrases = [words(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
+    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
     held = {memory for phrase in phrases for memory in memories_holding(connection, [phrase])}
     chosen = [*bindings[:place], Integers(sorted(held)), *bindings[place + 1 :]]
     return sql.replace(_WITHIN, "SELECT value FROM carray(?)"), chosen
@@ -82,20 +79,6 @@ def _execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
         return cursor.fetchall() if cursor.description else ()
 
 
-@cache
-def _tokeniser(kind: int) -> apsw.FTS5Tokenizer:
-    arguments = ["remove_diacritics", "0"]
-    if kind == ANALYSED:
-        arguments += ["categories", "L* M* N* P* S* C*"]
-    return apsw.Connection(":memory:").fts5_tokenizer("unicode61", arguments)
-
-
-def words(kind: int, text: str) -> list[str]:
-    """The words of a text, as FTS5 stores them."""
-    reason = apsw.FTS5_TOKENIZE_DOCUMENT
-    return [part[0] for part in _tokeniser(kind)(text.encode(), reason, None, include_offsets=False)]
-
-
 def _insert(
     connection: Connection, table: str, columns: str, how: str, rest: str, bindings: Sequence[Any] | Mapping[str, Any]
 ) -> Rows:
@@ -112,7 +95,7 @@ def _insert(
         of_word: dict[str, list[int]] = {}
         for column, text in zip(named, texts, strict=True):
             field = _FIELDS[kind].index(column) << FIELD
-            for offset, word in enumerate(words(kind, text)):
+            for offset, word in enumerate(split(kind, text)):
                 of_word.setdefault(word, []).append(field | offset)
         for word, at in of_word.items():
             terms.append(word)
@@ -142,7 +125,7 @@ def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
     from speckit_memory.memory.store.postgres.statements import Statement
 
     values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
-    phrases = [words(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
+    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
     allowed = set(values[1]) if "carray" in sql else None
     matching = memories_holding(connection, [phrase for phrase in phrases if phrase])
     chosen = [memory for memory in matching if allowed is None or memory in allowed]
