@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from typing import Any, Self
 
 import numpy as np
@@ -118,6 +119,8 @@ class Connection:
         self.workspace = workspace
         self.row_trace: Callable[[Any, tuple[Any, ...]], Any] | None = None
         self._tables = tables
+        self.anew: dict[int, list[tuple[Any, ...]]] = {}
+        """Words that a comparison of texts made anew, by memory: see `virtual_tables`."""
         self._translated: dict[str, list[Statement]] = {}
         self._writes = False
         self._changed = 0
@@ -194,6 +197,10 @@ class Connection:
         return found
 
 
+BLOCK = 2_000
+"""Rows of a whole table that are read at a time."""
+_FEW = (" WHERE ", " LIMIT ", " GROUP BY ", "DISTINCT", "PRAGMA_", " UNION ")
+_numbers = count()
 _TRANSACTIONS = {"BEGIN": False, "BEGIN DEFERRED": False, "BEGIN IMMEDIATE": True}
 
 
@@ -261,16 +268,42 @@ class Cursor:
         if words in _TRANSACTIONS:
             connection.begin(writes=_TRANSACTIONS[words])
             return
+        values = parameters(statement, bindings or ())
+        if connection.in_transaction and _reads_table(words):
+            self._stream(statement.sql, values)
+            return
         with translated_errors(), self._cursor() as cursor:
-            cursor.execute(statement.sql, parameters(statement, bindings or ()), binary=True)
+            cursor.execute(statement.sql, values, binary=True)
             if cursor.description is not None:
                 self._columns = tuple(column.name for column in cursor.description)
                 self._rows = iter(cursor.fetchall())
             if words.startswith(("INSERT", "UPDATE", "DELETE", "WITH")):
                 connection._changed = max(0, cursor.rowcount)
 
+    def _stream(self, sql: str, values: list[Binding]) -> None:
+        """Reads rows as they are asked for, in blocks, from a cursor of the server."""
+        with translated_errors():
+            cursor = psycopg.RawServerCursor(self.connection.session, f"rows{next(_numbers)}")
+            cursor.itersize = BLOCK
+            cursor.execute(sql, values, binary=True)
+            self._columns = tuple(column.name for column in cursor.description or ())
+            first = cursor.fetchmany(BLOCK)
+            if len(first) < BLOCK:
+                cursor.close()
+        self._rows = chain(first, _remaining(cursor)) if len(first) == BLOCK else iter(first)
+
     def _cursor(self) -> psycopg.RawCursor[Any]:
         return psycopg.RawCursor(self.connection.session)
+
+
+def _reads_table(words: str) -> bool:
+    """Whether a query reads a whole table, so that there may be more rows than should be held at once."""
+    return words.startswith("SELECT") and "ORDER BY" in words and not any(part in words for part in _FEW)
+
+
+def _remaining(cursor: psycopg.RawServerCursor[Any]) -> Iterator[tuple[Any, ...]]:
+    with translated_errors(), cursor:
+        yield from cursor
 
 
 def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
