@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import apsw
 
@@ -92,6 +92,9 @@ class Database:
     Each thread has its own connection. Reads never take the write lock; opening an up-to-date file writes nothing.
     Writers queue: threads of this object on a lock, other processes on SQLite's lock.
     """
+
+    shared: ClassVar[bool] = False
+    """Whether other machines use the store, so that it can keep nothing about the files of one of them."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         self.path = path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from typing import Any, Self
 
-import apsw
 import numpy as np
 import psycopg
 from psycopg import errors, postgres
@@ -15,6 +15,8 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 
+from speckit_memory.memory.store.file.guarding import failures
+from speckit_memory.memory.store.file.guarding.queries import listed
 from speckit_memory.memory.store.postgres import virtual_tables
 from speckit_memory.memory.store.postgres.schema import Table
 from speckit_memory.memory.store.postgres.statements import Statement, translate
@@ -25,9 +27,6 @@ INT8_ARRAY = 1016
 TEXT_ARRAY = 1009
 LOCK = 0x53504B4D
 """First key of the advisory locks of writers; the second is the number of the workspace."""
-_LIST = type(apsw.carray(("",)))
-_values = apsw.Connection(":memory:")
-"""Reads lists that were made for SQLite, which the driver keeps to itself."""
 
 
 class Integers(list[int]):
@@ -120,6 +119,8 @@ class Connection:
         self.workspace = workspace
         self.row_trace: Callable[[Any, tuple[Any, ...]], Any] | None = None
         self._tables = tables
+        self.anew: dict[int, list[tuple[Any, ...]]] = {}
+        """Words that a comparison of texts made anew, by memory: see `virtual_tables`."""
         self._translated: dict[str, list[Statement]] = {}
         self._writes = False
         self._changed = 0
@@ -149,8 +150,8 @@ class Connection:
     def txn_state(self) -> int:
         """The state of the transaction, by the driver's constants."""
         if not self.in_transaction:
-            return apsw.SQLITE_TXN_NONE
-        return apsw.SQLITE_TXN_WRITE if self._writes else apsw.SQLITE_TXN_READ
+            return failures.NO_TRANSACTION
+        return failures.WRITING if self._writes else failures.READING
 
     def set_busy_timeout(self, milliseconds: int) -> None:
         """How long the next transactions wait for another writer."""
@@ -196,6 +197,10 @@ class Connection:
         return found
 
 
+BLOCK = 2_000
+"""Rows of a whole table that are read at a time."""
+_FEW = (" WHERE ", " LIMIT ", " GROUP BY ", "DISTINCT", "PRAGMA_", " UNION ")
+_numbers = count()
 _TRANSACTIONS = {"BEGIN": False, "BEGIN DEFERRED": False, "BEGIN IMMEDIATE": True}
 
 
@@ -263,16 +268,42 @@ class Cursor:
         if words in _TRANSACTIONS:
             connection.begin(writes=_TRANSACTIONS[words])
             return
+        values = parameters(statement, bindings or ())
+        if connection.in_transaction and _reads_table(words):
+            self._stream(statement.sql, values)
+            return
         with translated_errors(), self._cursor() as cursor:
-            cursor.execute(statement.sql, parameters(statement, bindings or ()), binary=True)
+            cursor.execute(statement.sql, values, binary=True)
             if cursor.description is not None:
                 self._columns = tuple(column.name for column in cursor.description)
                 self._rows = iter(cursor.fetchall())
             if words.startswith(("INSERT", "UPDATE", "DELETE", "WITH")):
                 connection._changed = max(0, cursor.rowcount)
 
+    def _stream(self, sql: str, values: list[Binding]) -> None:
+        """Reads rows as they are asked for, in blocks, from a cursor of the server."""
+        with translated_errors():
+            cursor = psycopg.RawServerCursor(self.connection.session, f"rows{next(_numbers)}")
+            cursor.itersize = BLOCK
+            cursor.execute(sql, values, binary=True)
+            self._columns = tuple(column.name for column in cursor.description or ())
+            first = cursor.fetchmany(BLOCK)
+            if len(first) < BLOCK:
+                cursor.close()
+        self._rows = chain(first, _remaining(cursor)) if len(first) == BLOCK else iter(first)
+
     def _cursor(self) -> psycopg.RawCursor[Any]:
         return psycopg.RawCursor(self.connection.session)
+
+
+def _reads_table(words: str) -> bool:
+    """Whether a query reads a whole table, so that there may be more rows than should be held at once."""
+    return words.startswith("SELECT") and "ORDER BY" in words and not any(part in words for part in _FEW)
+
+
+def _remaining(cursor: psycopg.RawServerCursor[Any]) -> Iterator[tuple[Any, ...]]:
+    with translated_errors(), cursor:
+        yield from cursor
 
 
 def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
@@ -284,26 +315,26 @@ def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
 
 
 def _bound(value: Binding) -> Binding:
-    if isinstance(value, _LIST):
-        found = [row[0] for row in _values.execute("SELECT value FROM carray(?)", (value,))]
+    found = listed(value)
+    if found is not None:
         return Texts(found) if found and isinstance(found[0], str) else Integers(found)
     if isinstance(value, enum.Enum):
         return str(value)
     return value
 
 
-_ERRORS: tuple[tuple[type[psycopg.Error], type[apsw.Error]], ...] = (
-    (errors.LockNotAvailable, apsw.BusyError),
-    (errors.DeadlockDetected, apsw.BusyError),
-    (errors.SerializationFailure, apsw.BusyError),
-    (errors.ReadOnlySqlTransaction, apsw.ReadOnlyError),
-    (errors.InsufficientPrivilege, apsw.PermissionsError),
-    (errors.DiskFull, apsw.FullError),
-    (errors.IntegrityError, apsw.ConstraintError),
-    (errors.QueryCanceled, apsw.InterruptError),
-    (errors.ProgrammingError, apsw.SQLError),
-    (errors.DataError, apsw.MismatchError),
-    (errors.OperationalError, apsw.IOError),
+_ERRORS: tuple[tuple[type[psycopg.Error], type[failures.DriverError]], ...] = (
+    (errors.LockNotAvailable, failures.BusyError),
+    (errors.DeadlockDetected, failures.BusyError),
+    (errors.SerializationFailure, failures.BusyError),
+    (errors.ReadOnlySqlTransaction, failures.ReadOnlyError),
+    (errors.InsufficientPrivilege, failures.PermissionsError),
+    (errors.DiskFull, failures.FullError),
+    (errors.IntegrityError, failures.ConstraintError),
+    (errors.QueryCanceled, failures.InterruptError),
+    (errors.ProgrammingError, failures.SQLError),
+    (errors.DataError, failures.MismatchError),
+    (errors.OperationalError, failures.ReadingError),
 )
 """The driver's errors, and those of the SQLite driver that mean the same."""
 
@@ -314,5 +345,5 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        kind = next((made for found, made in _ERRORS if isinstance(error, found)), apsw.Error)
+        kind = next((made for found, made in _ERRORS if isinstance(error, found)), failures.DriverError)
         raise kind(str(error)) from error

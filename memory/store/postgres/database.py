@@ -67,6 +67,8 @@ def link(url: str, folder: Path) -> Path:
 class PostgresDatabase(Database):
     """The store of one workspace. Each thread has a session of its own; writers of a workspace queue on its lock."""
 
+    shared = True
+
     def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         """Connects to nothing yet; callers use `open`."""
         self.path = path

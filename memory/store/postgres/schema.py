@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import apsw
-
+from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 
 WORKSPACE = "workspace"
@@ -46,14 +45,8 @@ class Schema:
 @cache
 def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
     """The schema after these migrations, without the virtual tables of SQLite's extensions."""
-    made = apsw.Connection(":memory:")
-    for migration in migrations:
-        made.execute(migration.statements)
-        if migration.convert is not None:
-            migration.convert(made)
-        made.execute(migration.afterwards)
-    entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    entries = [entry for entry in entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
+    made = declared(migrations)
+    entries = [entry for entry in made.entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
     tables: dict[str, Table] = {}
     statements: list[str] = []
     for kind in ("table", "index", "view", "trigger"):
@@ -67,9 +60,7 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
                 statements.append(_view(sql))
             else:
                 statements += _trigger(sql)
-    seeds = tuple(
-        (name, tuple(row)) for name in tables for row in made.execute(f'SELECT * FROM "{name}"') if name in tables
-    )
+    seeds = tuple((name, tuple(row)) for name in tables for row in made.seeds.get(name, ()))
     return Schema(tables, tuple(statements), seeds)
 
 
@@ -109,7 +100,23 @@ def _table(name: str, sql: str) -> tuple[Table, list[str]]:
                 constraints.insert(0, f"PRIMARY KEY ({WORKSPACE}, {part[0]})")
     lines.append(f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}")
     body = ",\n    ".join([*lines, *constraints])
-    return Table(name, tuple(columns), tuple(key)), [f'CREATE TABLE "{name}" (\n    {body}\n)', *secured(name)]
+    ddl = [f'CREATE TABLE "{name}" (\n    {body}\n)', *secured(name)]
+    if "AUTOINCREMENT" in sql:
+        ddl += _never_again(name, key[0])
+    return Table(name, tuple(columns), tuple(key)), ddl
+
+
+def _never_again(table: str, key: str) -> Iterator[str]:
+    """A trigger that keeps the highest number among deleted rows, so that no later row gets it: AUTOINCREMENT."""
+    yield (
+        f"CREATE FUNCTION {table}_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"INSERT INTO last_ids (name, id) SELECT '{table}', max({key}) FROM gone HAVING count(*) > 0 "
+        f"ON CONFLICT ({WORKSPACE}, name) DO UPDATE SET id = greatest(last_ids.id, excluded.id); RETURN NULL; END $$"
+    )
+    yield (
+        f"CREATE TRIGGER {table}_deleted AFTER DELETE ON {table} REFERENCING OLD TABLE AS gone "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_deleted()"
+    )
 
 
 def secured(table: str) -> Iterator[str]:
@@ -194,12 +201,16 @@ def _trigger(sql: str) -> Iterator[str]:
 
 
 FUNCTIONS = (
+    'CREATE TABLE last_ids (name text COLLATE "C" NOT NULL, id bigint NOT NULL, '
+    f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, name))",
+    *secured("last_ids"),
     "CREATE FUNCTION next_id(name text, col text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ DECLARE n bigint; "
-    "BEGIN EXECUTE format('SELECT coalesce(max(%I), 0) + 1 FROM %I', col, name) INTO n; RETURN n; END $$",
+    "BEGIN EXECUTE format('SELECT greatest(max(%I), (SELECT id FROM last_ids l WHERE l.name = %L), 0) + 1 FROM %I', "
+    "col, name, name) INTO n; RETURN n; END $$",
     "CREATE FUNCTION random_token() RETURNS bigint LANGUAGE sql VOLATILE AS "
     "$$ SELECT ('x' || encode(uuid_send(gen_random_uuid()), 'hex'))::bit(64)::bigint $$",
 )
-"""Numbers for rows without one, as SQLite gives them; and random tokens."""
+"""Numbers for rows without one, as SQLite gives them, with the highest numbers of deleted rows; and random tokens."""
 VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector NOT NULL, " + (
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
 )
@@ -208,5 +219,11 @@ POSTINGS = (
     f"places int[] NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, "
     f"PRIMARY KEY ({WORKSPACE}, kind, term, memory_id))",
     f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, kind, memory_id)",
+    *(
+        f"CREATE VIEW {table} WITH (security_invoker = true) AS "
+        f"SELECT memory_id AS rowid FROM postings WHERE kind = {kind} AND term = ''"
+        for kind, table in enumerate(("memory_fts", "surface_fts"))
+    ),
 )
-"""The words of each full-text table of SQLite (`kind`), with their places in each memory: see `words`."""
+"""The words of each full-text table of SQLite (`kind`), with their places in each memory. The places of the empty word
+are the numbers of words in each field; every row has one."""

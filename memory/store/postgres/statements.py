@@ -186,12 +186,12 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             at += 1
             continue
         if (
-            upper in ("WHERE", "AND", "ON")
-            and following == "1"
+            upper in ("WHERE", "AND", "OR", "ON", "NOT")
+            and following in ("0", "1")
             and not bound
-            and tokens[at + 2 : at + 3] not in (["="], ["<"])
+            and (at + 2 == len(tokens) or tokens[at + 2].upper() in _AFTER_CONDITION)
         ):
-            yield from (token, "true")
+            yield from (token, "true" if following == "1" else "false")
             at += 2
             continue
         if upper == "GLOB":
@@ -255,6 +255,9 @@ _AFTER_TABLE = {
     *("WHERE", "ON", "JOIN", "CROSS", "LEFT", "INNER", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "HAVING", "SET"),
     *("INTERSECT", "RETURNING"),
 }
+
+
+_AFTER_CONDITION = {")", "AND", "OR", *_AFTER_TABLE}
 
 
 def _has_condition(tokens: Sequence[str], at: int) -> bool:

@@ -1,30 +1,32 @@
 """What FTS5 and sqlite-vec answer in SQLite: the statements about their tables, answered from tables of our own.
 
 The words of a text are those of FTS5's tokenisers, which run here without a database. `postings` holds a row for every
-word of a memory, with its places (`field << 28 | offset`).
+word of a memory, with its places (`field << 28 | offset`), and one of the empty word with the lengths of the fields.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import apsw
+from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
+from speckit_memory.memory.store.postgres import ranking
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.postgres.connection import Connection
 
 Rows = Sequence[tuple[Any, ...]]
-ANALYSED, WRITTEN = 0, 1
-"""Kinds of words: those of `memory_fts` and of `surface_fts`."""
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
 _FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
 FIELD = 28
 """Bits of an offset in a place."""
-_CONCERNED = re.compile(r"\b(memory_fts|surface_fts|memory_words|memory_word_places|chunk_vectors|PRAGMA)\b")
+_CONCERNED = re.compile(
+    r"\b((memory|surface)_fts|memory_fts_docsize|memory_words|memory_word_places|surface_(anew_)?places|surface_anew"
+    r"|chunk_vectors|PRAGMA)\b"
+)
 _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)\s+(VALUES|SELECT)(.*)", re.DOTALL)
+_INSERT_ANEW = re.compile(r"INSERT INTO temp.surface_anew \(rowid, title, body\) SELECT (.*)", re.DOTALL)
 _WITHIN = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?"
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
@@ -44,7 +46,7 @@ def without_matches(
     if at < 0 or isinstance(bindings, Mapping):
         return sql, bindings
     place = sql.count("?", 0, at)
-    phrases = [words(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
+    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
     held = {memory for phrase in phrases for memory in memories_holding(connection, [phrase])}
     chosen = [*bindings[:place], Integers(sorted(held)), *bindings[place + 1 :]]
     return sql.replace(_WITHIN, "SELECT value FROM carray(?)"), chosen
@@ -59,12 +61,18 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     if found := _INSERT.match(sql):
         return _insert(connection, *found.groups(), bindings)
     if found := _DELETE.match(sql):
-        _execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
+        execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
         return ()
     if "chunk_vectors" in sql:
         return _vectors(connection, sql, bindings)
     if "temp.memory_words" in sql:
-        return _execute(connection, "SELECT DISTINCT term FROM postings WHERE kind = 0", [])
+        return execute(connection, "SELECT DISTINCT term FROM postings WHERE kind = 0 AND term <> ''", [])
+    if "memory_fts_docsize" in sql:
+        return ranking.column_sizes(connection)
+    if "bm25(memory_fts" in sql:
+        return ranking.ranked(connection, "carray" in sql, list(bindings))
+    if "temp.surface_anew" in sql or "temp.surface_places" in sql or "doc, col" in sql:
+        return _compared(connection, sql, bindings)
     if "temp.memory_word_places WHERE term" in sql:
         return _places(connection, bindings[0])  # type: ignore[index]
     if "surface_fts MATCH" in sql and sql.startswith("SELECT rowid"):
@@ -72,7 +80,8 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     return None
 
 
-def _execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
+def execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
+    """The rows of a statement of PostgreSQL."""
     import psycopg
 
     from speckit_memory.memory.store.postgres.connection import translated_errors
@@ -80,20 +89,6 @@ def _execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
     with translated_errors(), psycopg.RawCursor(connection.session) as cursor:
         cursor.execute(sql, values, binary=True)
         return cursor.fetchall() if cursor.description else ()
-
-
-@cache
-def _tokeniser(kind: int) -> apsw.FTS5Tokenizer:
-    arguments = ["remove_diacritics", "0"]
-    if kind == ANALYSED:
-        arguments += ["categories", "L* M* N* P* S* C*"]
-    return apsw.Connection(":memory:").fts5_tokenizer("unicode61", arguments)
-
-
-def words(kind: int, text: str) -> list[str]:
-    """The words of a text, as FTS5 stores them."""
-    reason = apsw.FTS5_TOKENIZE_DOCUMENT
-    return [part[0] for part in _tokeniser(kind)(text.encode(), reason, None, include_offsets=False)]
 
 
 def _insert(
@@ -110,17 +105,20 @@ def _insert(
     places: list[str] = []
     for memory, *texts in found:
         of_word: dict[str, list[int]] = {}
+        lengths = [0] * len(_FIELDS[kind])
         for column, text in zip(named, texts, strict=True):
-            field = _FIELDS[kind].index(column) << FIELD
-            for offset, word in enumerate(words(kind, text)):
-                of_word.setdefault(word, []).append(field | offset)
-        for word, at in of_word.items():
+            field = _FIELDS[kind].index(column)
+            found_words = split(kind, text)
+            lengths[field] = len(found_words)
+            for offset, word in enumerate(found_words):
+                of_word.setdefault(word, []).append(field << FIELD | offset)
+        for word, at in (("", lengths), *((word, sorted(at)) for word, at in of_word.items())):
             terms.append(word)
             memories.append(memory)
-            places.append("{" + ",".join(map(str, sorted(at))) + "}")
+            places.append("{" + ",".join(map(str, at)) + "}")
     from speckit_memory.memory.store.postgres.connection import Integers, Texts
 
-    _execute(
+    execute(
         connection,
         "INSERT INTO postings (kind, term, memory_id, places) SELECT $1, term, memory, places::int[] "
         "FROM unnest($2, $3, $4) AS made (term, memory, places)",
@@ -129,8 +127,46 @@ def _insert(
     return ()
 
 
+def _compared(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows:
+    """What a comparison of the stored words with those of the texts reads."""
+    from speckit_memory.memory.store.postgres.connection import parameters
+    from speckit_memory.memory.store.postgres.statements import Statement
+
+    if "VIRTUAL TABLE" in sql or sql.startswith("DROP"):
+        connection.anew = {}
+        return ()
+    if found := _INSERT_ANEW.search(sql):
+        chosen = connection.execute(f"SELECT {found[1]}", bindings).fetchall()
+        connection.anew = {
+            memory: [
+                (word, memory, column, offset)
+                for column, text in zip(_FIELDS[WRITTEN], texts, strict=True)
+                for offset, word in enumerate(split(WRITTEN, text))
+            ]
+            for memory, *texts in chosen
+        }
+        return ()
+    if "temp.surface_anew_places" in sql:
+        return [row for rows in connection.anew.values() for row in rows]
+    if "temp.surface_anew" in sql:
+        return [(memory,) for memory in sorted(connection.anew)]
+    kind = WRITTEN if "surface_places" in sql else ANALYSED
+    wanted = parameters(Statement("", tuple(range(len(bindings)))), list(bindings)) if "carray" in sql else []
+    found_rows = execute(
+        connection,
+        f"SELECT term, memory_id, places FROM postings WHERE kind = {kind} AND term <> ''"
+        + (" AND memory_id = ANY ($1)" if wanted else ""),
+        wanted,
+    )
+    return [
+        (word, memory, _FIELDS[kind][place >> FIELD], place & (1 << FIELD) - 1)
+        for word, memory, places in found_rows
+        for place in places
+    ]
+
+
 def _places(connection: Connection, term: str) -> Rows:
-    found = _execute(
+    found = execute(
         connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = $1 ORDER BY memory_id", [term]
     )
     return [(memory, place >> FIELD, place & (1 << FIELD) - 1) for memory, places in found for place in places]
@@ -142,7 +178,7 @@ def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
     from speckit_memory.memory.store.postgres.statements import Statement
 
     values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
-    phrases = [words(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
+    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
     allowed = set(values[1]) if "carray" in sql else None
     matching = memories_holding(connection, [phrase for phrase in phrases if phrase])
     chosen = [memory for memory in matching if allowed is None or memory in allowed]
@@ -156,7 +192,7 @@ def memories_holding(connection: Connection, phrases: Sequence[Sequence[str]]) -
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
-    found = _execute(
+    found = execute(
         connection,
         "SELECT memory_id, term, places FROM postings WHERE kind = 1 AND term = ANY ($1) AND memory_id IN ("
         "SELECT memory_id FROM postings WHERE kind = 1 AND term = ANY ($1) GROUP BY memory_id HAVING count(*) = $2)",
@@ -181,10 +217,10 @@ def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping
     if sql.startswith("CREATE VIRTUAL TABLE"):
         return ()
     if sql.startswith("DROP TABLE"):
-        return _execute(connection, "DELETE FROM chunk_vectors", [])
+        return execute(connection, "DELETE FROM chunk_vectors", [])
     if sql.startswith("INSERT INTO chunk_vectors"):
         values = list(bindings)
-        return _execute(
+        return execute(
             connection,
             "INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)",
             [values[0], VectorBytes(values[1])],
@@ -201,7 +237,7 @@ def _nearest(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
 
     query, count, *scope = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     within = "WHERE rowid = ANY ($3)" if "carray" in sql else ""
-    return _execute(
+    return execute(
         connection,
         f"SELECT rowid, embedding <=> $1 AS distance FROM chunk_vectors {within} ORDER BY distance LIMIT $2",
         [VectorBytes(query), count, *scope],

@@ -1,8 +1,9 @@
 """Which segment a store trusts, whether it may be used, and when another one is due.
 
 Segments are in the folder `<store file>.segments`. Only the file recorded in the store's `meta` table is used, and only
-when all of its contents are known to be intact; a restored backup brings its own record. Any problem with it gives None
-instead of an error: SQLite answers then.
+when all of its contents are known to be intact; a restored backup brings its own record. A store that several machines
+share cannot say which file one of them trusts: there, the record lies in the folder. Any problem with it gives None
+instead of an error: the store's engine answers then.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from speckit_memory.config.files.regular_file import read_text
+from speckit_memory.config.files.written_file import written
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.identity import KEPT
@@ -48,6 +51,7 @@ _FAILURE = "segment_failure"
 """Meta key of why the last writer failed, and when."""
 _NAME = re.compile(r"[0-9a-f]{16}\.seg")
 """Segment file name: 16 random hex digits. Never reused; carries no meaning."""
+_LARGEST_NOTE = 4096
 _TYPES = {"name": str, "digest": str, "bytes": int, "sequence": int, "token": int, "version": str}
 _untold: dict[Path, str] = {}
 """Failures that could not be stored, for example on a full disk, by store; known to this process only."""
@@ -90,7 +94,7 @@ class SegmentStore:
     def trusted(self) -> TrustedSegment | None:
         """The segment recorded in the store; None without one, or for an unknown record."""
         try:
-            found = json.loads(get_meta(self._database.reader(), changes.SEGMENT) or "null")
+            found = json.loads(self._noted(changes.SEGMENT) or "null")
         except ValueError:
             return None
         if not isinstance(found, dict) or set(found) != set(_TYPES):
@@ -159,15 +163,15 @@ class SegmentStore:
         """
         if _behind(txn.connection, segment) is None or self.holds_forgotten(segment):
             return False
-        set_meta(txn, changes.SEGMENT, json.dumps(segment._asdict()))
-        txn.connection.execute("DELETE FROM meta WHERE key = ?", (_FAILURE,))
+        self._note(txn, changes.SEGMENT, json.dumps(segment._asdict()))
+        self._note(txn, _FAILURE, None)
         _untold.pop(self._database.path, None)
         return True
 
     def give_up(self) -> None:
         """Trust no file from now on."""
         with self._database.write() as txn:
-            txn.connection.execute("DELETE FROM meta WHERE key = ?", (changes.SEGMENT,))
+            self._note(txn, changes.SEGMENT, None)
 
     def forget(self) -> None:
         """Record that memories were deliberately forgotten: a segment that may contain them is due to be rewritten or
@@ -193,7 +197,7 @@ class SegmentStore:
             what = _untold[self._database.path] = str(failed.problems[0].message)
             # Kept in memory first: recording may fail for the same reason, such as a full disk.
             with suppress(SpeckitError, RuntimeError), self._database.write(PATIENCE_MS) as txn:
-                set_meta(txn, _FAILURE, json.dumps({"at": time.time(), "what": what}))
+                self._note(txn, _FAILURE, json.dumps({"at": time.time(), "what": what}))
                 _untold.pop(self._database.path, None)
             raise failed from error
 
@@ -202,7 +206,7 @@ class SegmentStore:
         if untold := _untold.get(self._database.path):
             return Finding("failed", untold)
         try:
-            noted = json.loads(get_meta(self._database.reader(), _FAILURE) or "null")
+            noted = json.loads(self._noted(_FAILURE) or "null")
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(noted["at"])))
             return Finding("failed", f"{noted['what']} ({when})")
         except (ValueError, TypeError, KeyError, OverflowError, OSError):
@@ -219,6 +223,28 @@ class SegmentStore:
         if stat.S_ISDIR(mode):
             return None
         return Finding("blocked", f"{self.folder} is {'a link' if stat.S_ISLNK(mode) else 'not a folder'}")
+
+    def _noted(self, key: str) -> str | None:
+        """A record about the files of this machine."""
+        if not self._database.shared:
+            return get_meta(self._database.reader(), key)
+        try:
+            return read_text(self.folder / key, _LARGEST_NOTE)
+        except (OSError, ValueError):
+            return None
+
+    def _note(self, txn: Transaction, key: str, text: str | None) -> None:
+        """Records this about the files of this machine; None removes the record."""
+        if self._database.shared:
+            if text is None:
+                (self.folder / key).unlink(missing_ok=True)
+            else:
+                with written(self.folder / key) as file:
+                    file.write(text)
+        elif text is None:
+            txn.connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            set_meta(txn, key, text)
 
     def _open(self, trusted: TrustedSegment, patient: bool, thorough: bool) -> Container | Finding:
         if in_the_way := self.blocking_file():

@@ -11,6 +11,14 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 
+DriverError = apsw.Error
+BusyError, ReadOnlyError, FullError = apsw.BusyError, apsw.ReadOnlyError, apsw.FullError
+PermissionsError = apsw.PermissionsError
+ConstraintError, MismatchError = apsw.ConstraintError, apsw.MismatchError
+InterruptError, SQLError, ReadingError = apsw.InterruptError, apsw.SQLError, apsw.IOError
+"""The driver's errors, under the names that stores in other engines raise them by."""
+NO_TRANSACTION, READING, WRITING = apsw.SQLITE_TXN_NONE, apsw.SQLITE_TXN_READ, apsw.SQLITE_TXN_WRITE
+"""The states of a connection's transaction."""
 _MISSING = re.compile(
     r"no such (table|column)|table \S+ has (no column|\d+ columns)|vtable constructor failed|malformed"
 )

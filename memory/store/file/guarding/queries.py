@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -43,3 +44,21 @@ def texts(values: Iterable[str]) -> apsw.CArrayBinding | None:
     """Strings for `carray(?)`; NULL, which yields no rows, when there are none."""
     array = tuple(map(str, values))  # the driver does not accept members of a StrEnum
     return apsw.carray(array) if array else None
+
+
+def listed(binding: object) -> list[int] | list[str] | None:
+    """The values of a list that `integers` or `texts` made; None for any other binding."""
+    if not isinstance(binding, _list_type()):
+        return None
+    return [row[0] for row in _scratch().execute("SELECT value FROM carray(?)", (binding,))]
+
+
+@cache
+def _list_type() -> type:
+    return type(apsw.carray(("",)))
+
+
+@cache
+def _scratch() -> apsw.Connection:
+    # the driver keeps the values of its lists to itself, and only SQLite reads them
+    return apsw.Connection(":memory:")

@@ -1,0 +1,33 @@
+"""What the named migrations declare, for stores in another engine."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import NamedTuple
+
+import apsw
+
+from speckit_memory.memory.store.file.schema.migrations import Migration
+
+
+class Declared(NamedTuple):
+    """The entries of a new store's schema, and the rows that it begins with."""
+
+    entries: list[tuple[str, str, str, str]]
+    """Kind, name, table and statement of each."""
+    seeds: dict[str, list[tuple[object, ...]]]
+    """The rows of each table that has any."""
+
+
+def declared(migrations: tuple[Migration, ...]) -> Declared:
+    """The schema after these migrations."""
+    with closing(apsw.Connection(":memory:")) as made:
+        for migration in migrations:
+            made.execute(migration.statements)
+            if migration.convert is not None:
+                migration.convert(made)
+            made.execute(migration.afterwards)
+        entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+        tables = [name for kind, name, _, sql in entries if kind == "table" and "VIRTUAL" not in sql]
+        seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
+    return Declared(entries, {name: rows for name, rows in seeds.items() if rows})

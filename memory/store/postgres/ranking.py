@@ -1,0 +1,109 @@
+"""FTS5's BM25 over the words in PostgreSQL, with the same arithmetic (SQLite, FTS5, "The bm25() function")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from speckit_memory.memory.store.file.splitting import ANALYSED, split
+
+if TYPE_CHECKING:
+    from speckit_memory.memory.store.postgres.connection import Connection
+
+K1, B = 1.2, 0.75
+LEAST_IDF = 1e-6
+"""The weight of a phrase that half of the memories hold or more."""
+_BODY_FIRST = (3, 0, 1, 2)
+"""The fields of a row in the order of FTS5's columns: body, title, triggers, path."""
+
+
+def ranked(connection: Connection, restricted: bool, bindings: list[Any]) -> list[tuple[int, float]]:
+    """The memories that hold any phrase of an expression and their scores, best first, then by id.
+
+    Args:
+        connection: The connection.
+        restricted: Whether the bindings hold ids that the search is restricted to.
+        bindings: Weights of body, title, triggers and path, the expression, the ids, and the limit.
+    """
+    from speckit_memory.memory.store.postgres.connection import Texts, parameters
+    from speckit_memory.memory.store.postgres.statements import Statement
+    from speckit_memory.memory.store.postgres.virtual_tables import FIELD, execute
+
+    body, title, triggers, path, expression, *rest = parameters(Statement("", tuple(range(len(bindings)))), bindings)
+    weights = (title, triggers, path, body)
+    limit = rest[-1]
+    allowed = set(rest[0] or ()) if restricted else None
+    # a doubled quotation mark is one within a string
+    phrases = [split(ANALYSED, text.replace('""', '"')) for text in re.findall(r'"((?:[^"]|"")*)"', expression)]
+    phrases = [phrase for phrase in phrases if phrase]
+    wanted = sorted({word for phrase in phrases for word in phrase})
+    if not wanted:
+        return []
+    count, words = execute(
+        connection,
+        "SELECT count(*), coalesce(sum((SELECT sum(n) FROM unnest(places) n)), 0) FROM postings "
+        "WHERE kind = 0 AND term = ''",
+        [],
+    )[0]
+    held: dict[str, dict[int, list[int]]] = {}
+    for word, memory, places in execute(
+        connection, "SELECT term, memory_id, places FROM postings WHERE kind = 0 AND term = ANY ($1)", [Texts(wanted)]
+    ):
+        held.setdefault(word, {})[memory] = places
+    uses = [_uses(phrase, held) for phrase in phrases]
+    lengths = _lengths(connection, {memory for of_phrase in uses for memory in of_phrase})
+    scores: dict[int, float] = {}
+    for of_phrase in uses:
+        idf = log((count - len(of_phrase) + 0.5) / (len(of_phrase) + 0.5)) if of_phrase else 0.0
+        idf = idf if idf > 0 else LEAST_IDF
+        for memory, places in of_phrase.items():
+            frequency = 0.0
+            for place in places:
+                frequency += weights[place >> FIELD]
+            length = lengths[memory] / (words / count)
+            scores[memory] = scores.get(memory, 0.0) + idf * (
+                frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length))
+            )
+    best = sorted(scores.items(), key=lambda found: (-found[1], found[0]))
+    return [found for found in best if allowed is None or found[0] in allowed][: limit if limit >= 0 else None]
+
+
+def column_sizes(connection: Connection) -> list[tuple[int, bytes]]:
+    """The ids of all rows with the numbers of words in each column, as FTS5 stores them: varints, big-endian."""
+    from speckit_memory.memory.store.postgres.virtual_tables import execute
+
+    found = execute(connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = ''", [])
+    return [(memory, b"".join(_varint(lengths[field]) for field in _BODY_FIRST)) for memory, lengths in found]
+
+
+def _uses(phrase: Sequence[str], held: dict[str, dict[int, list[int]]]) -> dict[int, list[int]]:
+    """The places where a phrase begins, by memory, in the order of FTS5's columns."""
+    first, *others = (held.get(word, {}) for word in phrase)
+    uses: dict[int, list[int]] = {}
+    for memory, places in first.items():
+        if all(memory in other for other in others):
+            begins = set(places).intersection(*({p - n for p in other[memory]} for n, other in enumerate(others, 1)))
+            if begins:
+                uses[memory] = sorted(begins)
+    return uses
+
+
+def _lengths(connection: Connection, memories: set[int]) -> dict[int, int]:
+    from speckit_memory.memory.store.postgres.connection import Integers
+    from speckit_memory.memory.store.postgres.virtual_tables import execute
+
+    found = execute(
+        connection,
+        "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = '' AND memory_id = ANY ($1)",
+        [Integers(sorted(memories))],
+    )
+    return {memory: sum(lengths) for memory, lengths in found}
+
+
+def _varint(number: int) -> bytes:
+    groups = [number & 0x7F]
+    while number := number >> 7:
+        groups.append(number & 0x7F | 0x80)
+    return bytes(reversed(groups))
