@@ -56,8 +56,8 @@ class CommandCall:
         return self._memory
 
     @contextmanager
-    def progress(self, label: str) -> Iterator[Callable[[int, int], None]]:
-        """Shows a bar on standard error."""
+    def progress(self, label: str) -> Iterator[Callable[..., None]]:
+        """Shows a bar on standard error; the function takes the phase as well."""
         from speckit_memory.server.console.progress import ProgressReporter
 
         with ProgressReporter(label) as bar:
@@ -83,16 +83,7 @@ def derive_command(operation: Operation) -> click.Command:
             view = operation.function(CommandCall(common, opened), params)
             if view.after:
                 view.after(view.data[view.rows])
-        for remark in view.remarks:
-            click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
-        if view.reports:
-            show_reports(view.reports, common)
-        elif not common.as_json:
-            show(view)
-        elif view.problems:
-            print_json(SpeckitError.of(view.problems).as_json())
-        else:
-            print_json(view.data if view.document is None else view.document)
+        present(view, common)
         return view.status
 
     decorated = shared_options(*operation.shared)(run)
@@ -100,6 +91,20 @@ def derive_command(operation: Operation) -> click.Command:
         if option.command is not None:
             decorated = _parameter(name, field, option)(decorated)
     return click.command(operation.command.rpartition(" ")[2], help=operation.help)(decorated)
+
+
+def present(view: View, common: Common) -> None:
+    """Prints a view as the options ask for it: for a reader, or as its JSON document."""
+    for remark in view.remarks:
+        click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
+    if view.reports:
+        show_reports(view.reports, common)
+    elif not common.as_json:
+        show(view)
+    elif view.problems:
+        print_json(SpeckitError.of(view.problems).as_json())
+    else:
+        print_json(view.data if view.document is None else view.document)
 
 
 def show(view: View) -> None:

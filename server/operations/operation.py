@@ -118,8 +118,8 @@ class View:
         after: Called with the rows that were sent.
     """
 
-    summary: str
-    data: dict[str, Any]
+    summary: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     rows: str = ""
     cells: Cells = no_cells
@@ -136,7 +136,8 @@ class View:
 
 
 P = TypeVar("P", bound=Parameters)
-Run = Callable[[Call, P], View]
+Run = Callable[[Any, P], View]
+"""Its first argument is the `Call`; a `CommandCall` if the operation has no tool."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,3 @@ class DatasetPath(NamedPath):
         from speckit_memory.evaluation import bundled
 
         return bundled.FOLDER if value == bundled.NAME else super().convert(value, param, ctx)
-
-
-no_keep_option = click.option("--no-keep", is_flag=True, help="Store nothing in the evaluation database.")
-"""The option of commands that store their result: the command receives `no_keep: bool`."""
