@@ -137,8 +137,7 @@ def catalogue() -> Iterator[str]:
     operations = declared()
     entries: dict[str, list[str]] = {}
     for name, (group, module) in HAND_WRITTEN.items():
-        file, _, attribute = module.partition(":")
-        own = getattr(import_module(f"speckit_memory.server.commands.{file}"), attribute or "command")
+        own = import_module(f"speckit_memory.server.commands.{module}").command
         entries[name] = [f"commands.{module}", group, sentence(own.help)]
     for module, found in operations.items():
         for one in found:

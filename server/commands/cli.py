@@ -18,31 +18,12 @@ if TYPE_CHECKING:
     from speckit_memory.server.operations.operation import Group
 
 HAND_WRITTEN: dict[str, tuple[Group, str]] = {
-    "search": ("daily", "search"),
-    "index": ("daily", "index"),
     "help": ("daily", "help"),
     "init": ("set-up", "init"),
     "serve": ("set-up", "serve"),
     "demo": ("set-up", "demo"),
-    "shadow report": ("tuning", "shadow_report"),
-    "pipeline tune": ("tuning", "pipeline_fitting:tune_command"),
-    "pipeline calibrate": ("tuning", "pipeline_fitting:calibrate_command"),
-    "eval run": ("tuning", "evaluation.eval_measure:run_command"),
-    "eval compare": ("tuning", "evaluation.eval_compare"),
-    "eval gate": ("tuning", "evaluation.eval_gate"),
-    "eval baseline": ("tuning", "evaluation.eval_measure:baseline_command"),
-    "eval sensitivity": ("tuning", "evaluation.eval_measure:sensitivity_command"),
-    "eval judge": ("tuning", "evaluation.eval_judge"),
-    "eval replay": ("tuning", "evaluation.eval_records:replay_command"),
-    "eval scorings": ("tuning", "evaluation.eval_records:scorings_command"),
-    "eval history": ("tuning", "evaluation.eval_records:history_command"),
-    "eval ablate": ("tuning", "evaluation.eval_measure:ablate_command"),
-    "eval tokens": ("tuning", "evaluation.eval_tokens"),
-    "eval make-queries": ("tuning", "evaluation.eval_make_queries"),
-    "pipeline plan": ("tuning", "search:plan_command"),
 }
-"""The group and the module in `server.commands` of the commands that are no operations, with the name in the module
-unless it is `command`."""
+"""The group and the module in `server.commands` of the commands that are no operations."""
 GROUPS = {
     "links": "Causal links between memories: add, remove, history, undo, review.",
     "learned": "Learned trigger phrases and judgements: list, forget, show, undo.",
@@ -94,8 +75,7 @@ class LazyGroup(click.Group):
             return LazyGroup(cmd_name, name=cmd_name, help=GROUPS[cmd_name])
         module = entry[0]
         if module.startswith("commands."):
-            module, _, name = module.partition(":")
-            command: click.Command = getattr(import_module(f"speckit_memory.server.{module}"), name or "command")
+            command: click.Command = import_module(f"speckit_memory.server.{module}").command
             return command
         from speckit_memory.server.operations.command_line import load_command
 

@@ -22,12 +22,12 @@ from speckit_memory.config.files.written_file import check_target
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation import bundled
-from speckit_memory.server.commands.search import show_row
-from speckit_memory.server.commands.shadow_report import PAGE_MARK, write_page
 from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
 from speckit_memory.server.console.completion import PROGRAM
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.operations.evaluation.shadow_report import PAGE_MARK, write_page
+from speckit_memory.server.operations.terminal.searching import show_row
 from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:

@@ -19,18 +19,18 @@ from pydantic.fields import FieldInfo
 from speckit_memory.config.workspace.settings import Settings, settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.calls.argument_problems import FAR, problems_of
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
+from speckit_memory.server.console.arguments.options import Common, NamedPath, join_words, shared_options
 from speckit_memory.server.console.arguments.typed_text import decode_option
 from speckit_memory.server.console.failures import show_problems
 from speckit_memory.server.console.markdown import plain_value
 from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, printable, table, table_rows, wrap_text
-from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Parameters
+from speckit_memory.server.operations.operation import OPERATIONS, Operation, Option, Parameters, View
 from speckit_memory.server.reports.terminal import show_reports
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
-    from speckit_memory.server.operations.operation import Row, View
+    from speckit_memory.server.operations.operation import Row
 
 
 class CommandCall:
@@ -56,8 +56,8 @@ class CommandCall:
         return self._memory
 
     @contextmanager
-    def progress(self, label: str) -> Iterator[Callable[[int, int], None]]:
-        """Shows a bar on standard error."""
+    def progress(self, label: str) -> Iterator[Callable[..., None]]:
+        """Shows a bar on standard error; the function takes the phase as well."""
         from speckit_memory.server.console.progress import ProgressReporter
 
         with ProgressReporter(label) as bar:
@@ -80,19 +80,12 @@ def derive_command(operation: Operation) -> click.Command:
     def run(common: Common, **values: Any) -> int:
         params = _validated(operation, values)
         with ExitStack() as opened:
-            view = operation.function(CommandCall(common, opened), params)
+            view: View | int = operation.function(CommandCall(common, opened), params)
+            if isinstance(view, int):
+                return view
             if view.after:
                 view.after(view.data[view.rows])
-        for remark in view.remarks:
-            click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
-        if view.reports:
-            show_reports(view.reports, common)
-        elif not common.as_json:
-            show(view)
-        elif view.problems:
-            print_json(SpeckitError.of(view.problems).as_json())
-        else:
-            print_json(view.data if view.document is None else view.document)
+        present(view, common)
         return view.status
 
     decorated = shared_options(*operation.shared)(run)
@@ -100,6 +93,20 @@ def derive_command(operation: Operation) -> click.Command:
         if option.command is not None:
             decorated = _parameter(name, field, option)(decorated)
     return click.command(operation.command.rpartition(" ")[2], help=operation.help)(decorated)
+
+
+def present(view: View, common: Common) -> None:
+    """Prints a view as the options ask for it: for a reader, or as its JSON document."""
+    for remark in view.remarks:
+        click.echo(wrap_text(f"remark: {remark}", stream=sys.stderr), err=True)
+    if view.reports:
+        show_reports(view.reports, common)
+    elif not common.as_json:
+        show(view)
+    elif view.problems:
+        print_json(SpeckitError.of(view.problems).as_json())
+    else:
+        print_json(view.data if view.document is None else view.document)
 
 
 def show(view: View) -> None:
@@ -176,6 +183,8 @@ def _parameter(name: str, field: FieldInfo, option: Option) -> Callable[[Any], A
         settings["callback"] = _json_object
     if option.argument:
         metavar = option.metavar or name.upper()
+        if option.joined:
+            return click.argument(name, nargs=-1, required=True, metavar=metavar, callback=join_words)
         if not field.is_required():
             metavar = f"[{metavar}]"
         settings |= {"required": field.is_required(), "metavar": f"{metavar}..." if several else metavar}

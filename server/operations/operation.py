@@ -39,6 +39,7 @@ class Option:
         command: Spelling of the option, by default `--` and the name of the field; None if the command has none.
         metavar: Placeholder of the value in the help, by default the name of the field.
         argument: Whether the command takes it by position instead of as an option.
+        joined: Whether the argument may be several words, which are joined by blanks.
         flag: Value that the option stands for, if it takes none.
         advanced: Whether the tool's definition in the profile `core` omits it.
         type: Type of the click library, where the annotation does not tell it.
@@ -52,6 +53,7 @@ class Option:
     command: str | None = ""
     metavar: str | None = None
     argument: bool = False
+    joined: bool = False
     flag: str = ""
     advanced: bool = False
     type: Any = None
@@ -118,8 +120,8 @@ class View:
         after: Called with the rows that were sent.
     """
 
-    summary: str
-    data: dict[str, Any]
+    summary: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     rows: str = ""
     cells: Cells = no_cells
@@ -135,8 +137,9 @@ class View:
     after: Callable[[Sequence[Row]], None] | None = None
 
 
-P = TypeVar("P", bound=Parameters)
-Run = Callable[[Call, P], View]
+Run = TypeVar("Run", bound=Callable[[Any, Any], View | int])
+"""A function that takes a `Call`, or a `CommandCall` if there is no tool, and parameters. A command that presents its
+result by hand returns its exit status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +198,9 @@ class Operation:
     destroys: bool = False
     repeatable: bool = True
     shared: tuple[SharedOption, ...] = ("db", "json")
-    run: Callable[[Any, Any], View] | None = None
+    run: Callable[[Any, Any], Any] | None = None
 
-    def __call__(self, run: Run[P]) -> Run[P]:
+    def __call__(self, run: Run) -> Run:
         """Declares the operation. Raises TypeError if it neither has both doors nor says why not."""
         if bool(self.command and self.tool) is bool(self.one_door):
             raise TypeError(f"{run.__name__}: one_door is the reason why an operation is not offered at both doors")
@@ -205,7 +208,7 @@ class Operation:
         return run
 
     @property
-    def function(self) -> Callable[[Any, Any], View]:
+    def function(self) -> Callable[[Any, Any], Any]:
         """The declared function."""
         assert self.run is not None
         return self.run

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import abridge, plural
 from speckit_memory.server.console import completion
 from speckit_memory.server.operations.fields import Flag, Name
-from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
+from speckit_memory.server.operations.operation import Option, Parameters, Row, View, operation
+
+if TYPE_CHECKING:
+    from speckit_memory.server.operations.command_line import CommandCall
 
 BY_USER = "people decide on the pipeline that agents are served by"
 PipelineName = Annotated[str, Option("A pipeline file or preset.", argument=True, complete=completion.pipelines)]
@@ -21,7 +24,7 @@ class PipelineCheck(Parameters):
 
 
 @operation("tuning", "pipeline check", one_door=BY_USER, reads=True, shared=("set", "json"))
-def check(call: Call, params: PipelineCheck) -> View:
+def check(call: CommandCall, params: PipelineCheck) -> View:
     """Check a pipeline FILE (or preset) and report all problems at once.
 
     Each problem has the form file:line:column: code message, followed by a hint.
@@ -29,7 +32,6 @@ def check(call: Call, params: PipelineCheck) -> View:
     from speckit_memory.engine.pipelines import pipelines
     from speckit_memory.server.console.environment import remarks
 
-    assert call.common is not None  # there is no tool
     problems = pipelines.check(params.file, os.environ, call.common.overrides)
     if problems:
         found = SpeckitError.of(problems)
@@ -54,11 +56,10 @@ class PipelineView(Parameters):
 
 
 @operation("tuning", "pipeline show", one_door=BY_USER, reads=True, shared=("pipeline", "set", "json"))
-def show(call: Call, params: PipelineView) -> View:
+def show(call: CommandCall, params: PipelineView) -> View:
     """Show the pipeline in use as YAML: as written, or with every value filled in."""
     from speckit_memory.engine.pipelines import pipelines
 
-    assert call.common is not None  # there is no tool
     config, overrides = call.config, call.common.overrides
     text = pipelines.show(config.pipeline, os.environ, overrides, effective=params.effective, origin=params.origin)
     if params.origin:
@@ -72,7 +73,7 @@ class PipelineDiff(Parameters):
 
 
 @operation("tuning", "pipeline diff", one_door=BY_USER, reads=True, shared=("json",))
-def diff(call: Call, params: PipelineDiff) -> View:  # noqa: ARG001 -- it needs no store
+def diff(call: CommandCall, params: PipelineDiff) -> View:  # noqa: ARG001 -- it needs no store
     """Compare two pipelines (files or presets) by what would run, defaults included."""
     from speckit_memory.engine.pipelines import pipelines
 
@@ -85,7 +86,7 @@ def diff(call: Call, params: PipelineDiff) -> View:  # noqa: ARG001 -- it needs 
 
 
 @operation("tuning", "pipeline schema", one_door=BY_USER, reads=True, shared=("json",))
-def schema(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- there are none
+def schema(call: CommandCall, params: Parameters) -> View:  # noqa: ARG001 -- there are none
     """Print the JSON Schema of pipeline files, for completion and checks in editors."""
     from speckit_memory.engine.pipelines import pipelines
 
@@ -101,7 +102,7 @@ FlagName = Annotated[Name, Option("Name of the flag.", argument=True)]
 
 
 @operation("tuning", "flags list", one_door=BY_USER, reads=True, shared=("pipeline", "json"))
-def list_flags(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- there are none
+def list_flags(call: CommandCall, params: Parameters) -> View:  # noqa: ARG001 -- there are none
     """List the feature flags with state, age, expiry, criterion and evidence.
 
     Also shows who decided on the state, the pipelines whose steps wait for the flag, and its present effect on the
@@ -157,7 +158,7 @@ class FlagAudit(Parameters):
 
 
 @operation("tuning", "flags audit", one_door=BY_USER, reads=True, shared=("db", "pipeline", "json"))
-def audit_flags(call: Call, params: FlagAudit) -> View:
+def audit_flags(call: CommandCall, params: FlagAudit) -> View:
     """Check the rules of feature flags; exit with 1 on a breach.
 
     The rules: at most 6 active flags, 90 days of life, an owner, a criterion, one state at a time, evidence for flags
@@ -168,7 +169,6 @@ def audit_flags(call: Call, params: FlagAudit) -> View:
     from speckit_memory.server.flags.flag_audit import audit, today
     from speckit_memory.server.flags.flag_reading import evidence_in_force
 
-    assert call.common is not None  # there is no tool
     with evidence_in_force(call.common.db, call.common.pipeline) as evidence:
         extensions = flags_of_extensions(os.environ)
         found = audit(os.environ, today(), strict=params.strict, extensions=extensions, evidence=evidence)
@@ -195,7 +195,7 @@ class FlagPromotion(Parameters):
 
 
 @operation("tuning", "flags promote", one_door=BY_USER, shared=("db", "pipeline", "json"))
-def promote_flag(call: Call, params: FlagPromotion) -> View:
+def promote_flag(call: CommandCall, params: FlagPromotion) -> View:
     """Move the flag NAME one state forward: off, dark_run, shadow, enabled, permanent.
 
     To become enabled, and again to become permanent, a flag needs a stored comparison of exactly the pipeline in use
@@ -205,7 +205,6 @@ def promote_flag(call: Call, params: FlagPromotion) -> View:
     """
     from speckit_memory.server.flags.flag_changes import promote
 
-    assert call.common is not None  # there is no tool
     common = call.common
     return _changed(promote(params.name, params.evidence, common.db, common.pipeline, reason=params.reason.strip()))
 
@@ -215,14 +214,13 @@ class FlagDemotion(Parameters):
 
 
 @operation("tuning", "flags demote", one_door=BY_USER, shared=("db", "pipeline", "json"))
-def demote_flag(call: Call, params: FlagDemotion) -> View:
+def demote_flag(call: CommandCall, params: FlagDemotion) -> View:
     """Move the flag NAME one state back, which needs no evidence.
 
     Writes .speckit/flags.yaml of the workspace.
     """
     from speckit_memory.server.flags.flag_changes import demote
 
-    assert call.common is not None  # there is no tool
     return _changed(demote(params.name, call.common.db, call.common.pipeline))
 
 

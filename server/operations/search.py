@@ -10,7 +10,17 @@ from pydantic import Field
 
 from speckit_memory.server.calls.unused_parameters import UnusedParameters
 from speckit_memory.server.logging import logs
-from speckit_memory.server.operations.fields import ContextType, Flag, Folder, Intent, Limit, Name, State, TierName
+from speckit_memory.server.operations.fields import (
+    ID_OR_KEY,
+    ContextType,
+    Flag,
+    Folder,
+    Intent,
+    Limit,
+    Name,
+    State,
+    TierName,
+)
 from speckit_memory.server.operations.operation import OPERATIONS, Call, Option, Parameters, Tool, View, operation
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm, rows_of
 
@@ -21,10 +31,8 @@ USUAL_ROWS = 10
 BY_KEY = frozenset({"key", "anchors", "fromLine", "sessionId", "tokenBudget", "bypassCache"})
 """The parameters with an effect on reading a single memory."""
 
-SearchFolder = Annotated[
-    Folder, Option('Folder that limits the call, with all below it; "" for the whole store.', tool="specFolder")
-]
-SearchSession = Annotated[Name, Option('Name of the session; "" for none.', tool="sessionId")]
+SearchFolder = Annotated[Folder, Option("Only this folder and its sub-folders.", tool="specFolder")]
+SearchSession = Annotated[Name, Option("Name of the session the query belongs to.", tool="sessionId")]
 Dedup = Annotated[
     Flag,
     Option("Whether texts that the session has are left out.", tool="enableDedup", brief="false: send repeats"),
@@ -34,7 +42,28 @@ Sections = Annotated[
 ]
 Content = Annotated[Flag, Option("Whether whole memories are sent.", tool="includeContent", brief="Whole memories")]
 GivenIntent = Annotated[Intent | None, Option("Intent of the query; None to detect it.")]
-OnlyFitting = Annotated[Flag, Option("Whether only results that fit the query are sent.")]
+OnlyFitting = Annotated[Flag, Option("Show the results that fit the query, or none.")]
+Mode = Annotated[
+    Literal["auto", "quick", "deep", "focused", "resume"],
+    Option("How thoroughly to search, or `resume`.", brief="resume: where work stopped"),
+]
+WhyNot = Annotated[
+    str | int | None,
+    Option(
+        "Explain why this memory is not a result, and what would make it one.",
+        brief="A memory not in the results",
+        metavar=ID_OR_KEY,
+    ),
+]
+Deadline = Annotated[
+    Annotated[float, Field(ge=0)] | None,
+    Option(
+        "Skip costly or optional steps after this time, not counting the opening of the store; 0 for never. Else "
+        "SPECKIT_DEADLINE_MS, else 2000.",
+        brief="Skip costly steps then; 0: never",
+        metavar="MS",
+    ),
+]
 TokenBudget = Annotated[
     Annotated[int, Field(strict=True, ge=200, le=100_000)] | None,
     Option("Tokens that the answer may take; None for the tool's own.", brief="Of the answer"),
@@ -51,10 +80,7 @@ class ContextRequest(Parameters):
         Field(max_length=10_000),
         Option("Task or question at hand.", brief="The task or question at hand"),
     ]
-    mode: Annotated[
-        Literal["auto", "quick", "deep", "focused", "resume"],
-        Option("How thoroughly to search, or `resume`.", brief="resume: where work stopped"),
-    ] = "auto"
+    mode: Mode = "auto"
     folder: SearchFolder = ""
     limit: Annotated[
         Limit | None, Option("Maximum number of results; None for that of the mode.", brief="Default: by mode")
@@ -198,18 +224,9 @@ class ToolSearch(Parameters):
     explain: Annotated[Flag, Option("Whether channels and score steps are sent.", brief="Channels and score steps")] = (
         False
     )
-    why_not: Annotated[
-        str | int | None,
-        Option("Memory whose absence is explained; None for none.", brief="A memory not in the results"),
-    ] = None
+    why_not: WhyNot = None
     token_budget: TokenBudget = None
-    deadline_ms: Annotated[
-        Annotated[float, Field(ge=0)] | None,
-        Option(
-            "Milliseconds after which costly steps are skipped, 0 for never; None for the setting.",
-            brief="Skip costly steps then; 0: never",
-        ),
-    ] = None
+    deadline_ms: Deadline = None
     intent: GivenIntent = None
     auto_detect_intent: Annotated[Flag, Option("Whether the intent is detected if none is given.", advanced=True)] = (
         True

@@ -22,7 +22,7 @@ from speckit_memory.evaluation.datasets.documents import CORPUS
 from speckit_memory.evaluation.datasets.trec import check_run_file, write_run
 from speckit_memory.evaluation.made_queries import run as made_queries
 from speckit_memory.server.commands.cli import run
-from speckit_memory.server.commands.pipeline_fitting import read_source, write_pipeline
+from speckit_memory.server.operations.evaluation.pipeline_fitting import read_source, write_pipeline
 
 PRECIOUS = "precious words of somebody else\n"
 RUNS = {"bm25": {"q": [("a", 1.0)]}}

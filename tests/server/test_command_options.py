@@ -33,6 +33,7 @@ from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import EvaluationFigure, ScoreSample, StoredEvaluation
 from speckit_memory.server.commands.cli import ROOT, run
+from speckit_memory.server.operations.command_line import Number
 from speckit_memory.server.operations.mcp_tools import operations_of_tools
 from tests.server.doors import at, note_as_read
 
@@ -436,8 +437,8 @@ def example_of(command: str, name: str) -> Example:
     match parameter.type:
         case click.Choice():
             return Example([choice for choice in parameter.type.choices if choice != parameter.default][-1])
-        case click.IntRange():
-            return Example(str(max(7, parameter.type.min or 0)))
+        case click.IntRange() | Number():
+            return Example("7")
     raise AssertionError(f"{command} {name} has no example")
 
 

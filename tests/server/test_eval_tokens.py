@@ -11,7 +11,7 @@ import pytest
 from speckit_memory.engine import Memory
 from speckit_memory.evaluation.datasets.dataset import DatasetQuery
 from speckit_memory.evaluation.tokens.recall_per_token import SentAnswer, figures_of
-from speckit_memory.server.commands.evaluation.eval_tokens import ToolAnswers
+from speckit_memory.server.operations.evaluation.eval_tokens import ToolAnswers
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
 from tests.server.doors import call, with_client
 from tests.server.test_mcp_stdio import TOKENISER

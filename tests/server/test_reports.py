@@ -34,8 +34,8 @@ from speckit_memory.evaluation.tuning.calibration_report import CalibrationRepor
 from speckit_memory.evaluation.tuning.spaces import SpaceComparison
 from speckit_memory.evaluation.tuning.tuning import tune
 from speckit_memory.memory.store.evaluation.records import EvaluationFigure, StoredFigure
-from speckit_memory.server.commands.evaluation.eval_tokens import ToolAnswers
 from speckit_memory.server.console import terminal
+from speckit_memory.server.operations.evaluation.eval_tokens import ToolAnswers
 from speckit_memory.server.operations.upkeep import report_checks
 from speckit_memory.server.replies.answer_form import AnswerForm
 from speckit_memory.server.reports.html import page

@@ -28,7 +28,7 @@ from fork_server import WORD
 COMMON = (
     *(
         "speckit_memory.server.commands.cli",
-        "speckit_memory.server.commands.search",
+        "speckit_memory.server.operations.terminal.searching",
         "speckit_memory.engine.api.memory",
     ),
     *("apsw", "numpy", "pydantic", "Stemmer", "yaml"),

@@ -117,21 +117,18 @@ _OPTIONS: dict[Option, Callable[[Command], Command]] = {
     "json": click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document on standard output and nothing else."
     ),
-    "verbose": click.option("--verbose", "-v", is_flag=True, help="Show every figure, in more than 40 lines."),
+    "verbose": click.option("--verbose", "-v", is_flag=True, help="Show everything: figures, passages, reasons."),
 }
 
 
-def _joined(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
+def join_words(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str:
+    """Joins the words of a query, quoted or not, by blanks."""
     # in a locale without UTF-8, Python passes other bytes as surrogates
     query = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     if len(words) > 1 and not context.resilient_parsing:
         note = f"searching for: {query} (quote a query, so that the shell leaves ? * & and quotation marks alone)"
         click.echo(wrap_text(note, stream=sys.stderr), err=True)
     return query
-
-
-query_argument = click.argument("query", nargs=-1, required=True, metavar="QUERY", callback=_joined)
-"""The argument QUERY, quoted or not: the command receives `query: str`, with words joined by blanks."""
 
 
 class NamedPath(click.Path):
@@ -158,7 +155,3 @@ class DatasetPath(NamedPath):
         from speckit_memory.evaluation import bundled
 
         return bundled.FOLDER if value == bundled.NAME else super().convert(value, param, ctx)
-
-
-no_keep_option = click.option("--no-keep", is_flag=True, help="Store nothing in the evaluation database.")
-"""The option of commands that store their result: the command receives `no_keep: bool`."""

@@ -10,79 +10,55 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+from pydantic import Field
 
 from speckit_memory.config.files import written_file
 from speckit_memory.config.files.paths import is_there
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, NamedPath, shared_options
-from speckit_memory.server.console.arguments.sources import source_options
-from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.reports.terminal import show_report
+from speckit_memory.server.operations.evaluation.sources import (
+    BY_USER,
+    PIPELINE,
+    Count,
+    Seed,
+    SeveralSources,
+    chosen_sources,
+    measuring,
+)
+from speckit_memory.server.operations.operation import Option, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.config.pipelines.document import ConfigDocument
-    from speckit_memory.evaluation.ground_truth.ground import GroundSource
     from speckit_memory.evaluation.statistics.report import Report
-
-_source = click.argument("source", metavar="FILE|PRESET", shell_complete=completion.pipelines)
-_out = click.option("--out", type=NamedPath(), required=True, metavar="FILE", help="The pipeline file to write.")
-_folds = click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Number of folds into which queries are split.",
-)
-_seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=20, show_default=True, help="Seed of all random choices."
-)
-_queries = click.option(
-    "--queries", type=click.IntRange(min=1), help="Only a sample of this many queries of each dataset."
-)
+    from speckit_memory.server.operations.command_line import CommandCall
 
 
-@click.command("tune")
-@_source
-@_out
-@click.option(
-    "--parameter",
-    "parameters",
-    multiple=True,
-    metavar="STEP.PARAM",
-    shell_complete=completion.tunables,
-    help="Search only this parameter; may be repeated. Else all that are declared tunable.",
-)
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Maximum number of settings that one search tries.",
-)
-@_folds
-@_seed
-@_queries
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that share the work."
-)
-@shared_options("db", "json", "verbose")
-@source_options(several=True)
-def tune_command(
-    common: Common,
-    source: str,
-    sources: tuple[GroundSource, ...],
-    out: Path,
-    parameters: tuple[str, ...],
-    trials: int,
-    folds: int,
-    seed: int,
-    queries: int | None,
-    jobs: int,
-) -> None:
+class Fitting(SeveralSources):
+    source: Annotated[str, Option("The pipeline.", argument=True, metavar=PIPELINE, complete=completion.pipelines)]
+    out: Annotated[Path, Option("The pipeline file to write.", metavar="FILE")]
+    folds: Annotated[int, Field(strict=True, ge=2), Option("Number of folds into which queries are split.")] = 5
+    seed: Seed = 20
+    queries: Annotated[Count | None, Option("Only a sample of this many queries of each dataset.")] = None
+
+
+class Tuning(Fitting):
+    parameters: Annotated[
+        list[str],
+        Option(
+            "Search only this parameter, else all that are declared tunable.",
+            command="--parameter",
+            metavar="STEP.PARAM",
+            complete=completion.tunables,
+        ),
+    ] = []
+    trials: Annotated[Count, Option("Maximum number of settings that one search tries.")] = 100
+    jobs: Annotated[Count, Option("Number of processes that share the work.")] = 1
+
+
+@operation("tuning", "pipeline tune", one_door=BY_USER, shared=("db", "json", "verbose"))
+def tune_parameters(call: CommandCall, params: Tuning) -> View:
     """Search the tunable parameters of a pipeline for the best nDCG@10.
 
     Writes the result as a new file. Every figure comes from queries that were not used to choose the values: from
@@ -91,49 +67,33 @@ def tune_command(
     """
     from speckit_memory.evaluation.tuning.tuning import tune
 
-    document = read_source(source, out)
-    with ProgressReporter("tune") as bar:
+    sources = chosen_sources(params, call.common.db)
+    document = read_source(params.source, params.out)
+    with measuring("tune") as progress:
         report = tune(
             document,
             sources,
-            parameters=parameters,
-            trials=trials,
-            folds=folds,
-            seed=seed,
-            queries=queries,
-            jobs=jobs,
-            progress=lambda now: bar.update(now.done, now.total, now.phase),
+            parameters=params.parameters,
+            trials=params.trials,
+            folds=params.folds,
+            seed=params.seed,
+            queries=params.queries,
+            jobs=params.jobs,
+            progress=progress,
         )
-    write_pipeline(out, document, report.used, report.heading(), report.remarks())
-    _show(report.as_report(), out, common)
+    write_pipeline(params.out, document, report.used, report.heading(), report.remarks())
+    return _written(report.as_report(), params.out)
 
 
-@click.command("calibrate")
-@_source
-@_out
-@click.option(
-    "--false-alarms",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="RATE",
-    help="Share of answerable questions that may get a warning, between 0 and 1.",
-)
-@_folds
-@_seed
-@_queries
-@shared_options("db", "json", "verbose")
-@source_options(several=True)
-def calibrate_command(
-    common: Common,
-    source: str,
-    sources: tuple[GroundSource, ...],
-    out: Path,
-    false_alarms: float,
-    folds: int,
-    seed: int,
-    queries: int | None,
-) -> None:
+class Calibration(Fitting):
+    false_alarms: Annotated[
+        float,
+        Option("Share of answerable questions that may get a warning, between 0 and 1.", metavar="RATE"),
+    ] = 0.05
+
+
+@operation("tuning", "pipeline calibrate", one_door=BY_USER, shared=("db", "json", "verbose"))
+def calibrate_threshold(call: CommandCall, params: Calibration) -> View:
     """Fit the threshold of the step evidence_gap on judged queries.
 
     Writes a new file that extends this one. The threshold is the highest one at which at most the stated share of
@@ -142,23 +102,26 @@ def calibrate_command(
     """
     from speckit_memory.evaluation.tuning.calibration import calibrate
 
-    document = read_source(source, out)
-    with ProgressReporter("calibrate") as bar:
+    sources = chosen_sources(params, call.common.db)
+    document = read_source(params.source, params.out)
+    with measuring("calibrate") as progress:
         report = calibrate(
             document,
             sources,
-            false_alarms=false_alarms,
-            folds=folds,
-            seed=seed,
-            queries=queries,
-            progress=lambda now: bar.update(now.done, now.total, now.phase),
+            false_alarms=params.false_alarms,
+            folds=params.folds,
+            seed=params.seed,
+            queries=params.queries,
+            progress=progress,
         )
-    write_pipeline(out, document, report.overrides, report.heading(), report.remarks(), extending=True)
-    _show(report.as_report(), out, common)
+    write_pipeline(params.out, document, report.overrides, report.heading(), report.remarks(), extending=True)
+    return _written(report.as_report(), params.out)
 
 
-def _show(found: Report, out: Path, common: Common) -> None:
-    show_report(replace(found, notes=[*found.notes, f"written: {out}"], data={**found.data, "file": str(out)}), common)
+def _written(found: Report, out: Path) -> View:
+    return View(
+        reports=[replace(found, notes=[*found.notes, f"written: {out}"], data={**found.data, "file": str(out)})]
+    )
 
 
 _MADE = re.compile(r"^# Made on \d{4}-\d\d-\d\d by:$", re.MULTILINE)

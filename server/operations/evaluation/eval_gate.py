@@ -6,63 +6,65 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
+from pydantic import Field
 
 from speckit_memory.config.files.written_file import check_target, written
 from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
-from speckit_memory.server.console.arguments.options import Common, NamedPath, no_keep_option, shared_options
-from speckit_memory.server.console.arguments.sources import source_options
 from speckit_memory.server.console.output import wrap_text
-from speckit_memory.server.console.progress import ProgressReporter
-from speckit_memory.server.reports.terminal import show_report
+from speckit_memory.server.operations.evaluation.sources import (
+    BY_USER,
+    NoKeep,
+    OneSource,
+    Sample,
+    chosen_sources,
+    measuring,
+    usage,
+)
+from speckit_memory.server.operations.fields import Flag
+from speckit_memory.server.operations.operation import Option, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.comparing.acceptance import GoodEnough
     from speckit_memory.evaluation.comparing.gate import GateResult
     from speckit_memory.evaluation.experiments.flag_steps import FlagVerdict
-    from speckit_memory.evaluation.ground_truth.ground import GroundSource
-    from speckit_memory.evaluation.measuring.measure import EvaluationProgress
+    from speckit_memory.server.console.arguments.options import Common
+    from speckit_memory.server.operations.command_line import CommandCall
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 """The file to which GitHub Actions wants the summary of a step added, as Markdown."""
 _TITLE = "### Retrieval gate"
 
 
-@click.command("gate")
-@click.option(
-    "--against",
-    metavar="FILE|PRESET|ID|REV[:PATH]",
-    help="The reference: a file or preset, a stored evaluation, or the pipeline as of a git revision.",
-)
-@click.option(
-    "--max-loss",
-    type=click.FloatRange(0, 1, min_open=True),
-    metavar="LOSS",
-    help="Exit with 1 unless a loss of this much (0.01 is a point) is ruled out, one-sided with 95 % confidence.",
-)
-@click.option(
-    "--good-enough",
-    is_flag=True,
-    help="Judge by absolute criteria instead: MRR@5, constitutional documents, documents of the last two days.",
-)
-@click.option("--markdown", type=NamedPath(), metavar="FILE", help="Write a short summary for a pull request.")
-@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@no_keep_option
-@shared_options("db", "pipeline", "set", "json", "verbose")
-@source_options(several=False)
-def command(
-    common: Common,
-    sources: tuple[GroundSource, ...],
-    against: str | None,
-    max_loss: float | None,
-    good_enough: bool,
-    markdown: Path | None,
-    queries: int | None,
-    no_keep: bool,
-) -> int:
+class Gate(OneSource):
+    against: Annotated[
+        str | None,
+        Option(
+            "The reference: a file or preset, a stored evaluation, or the pipeline as of a git revision.",
+            metavar="FILE|PRESET|ID|REV[:PATH]",
+        ),
+    ] = None
+    max_loss: Annotated[
+        Annotated[float, Field(gt=0, le=1)] | None,
+        Option(
+            "Exit with 1 unless a loss of this much (0.01 is a point) is ruled out, one-sided with 95 % confidence.",
+            metavar="LOSS",
+        ),
+    ] = None
+    good_enough: Annotated[
+        Flag,
+        Option("Judge by absolute criteria instead: MRR@5, constitutional documents, documents of the last two days."),
+    ] = False
+    markdown: Annotated[Path | None, Option("Write a short summary for a pull request.", metavar="FILE")] = None
+    queries: Sample = None
+    no_keep: NoKeep = False
+
+
+@operation("tuning", "eval gate", one_door=BY_USER, shared=("db", "pipeline", "set", "json", "verbose"))
+def judge_pipeline(call: CommandCall, params: Gate) -> View:
     """Exit with 1 when --pipeline is significantly worse than --against, else with 0.
 
     The report says how large a loss can still hide. --good-enough needs no other pipeline: it exits with 1 when a
@@ -71,43 +73,41 @@ def command(
     reported as go or no-go; this does not change the status. --set changes the gated pipeline alone. The summary is
     also added to $GITHUB_STEP_SUMMARY if that is set.
     """
-    from speckit_memory.evaluation.comparing.acceptance import good_enough as judged
+    from speckit_memory.evaluation.comparing.acceptance import good_enough
     from speckit_memory.evaluation.comparing.gate import gate
     from speckit_memory.evaluation.statistics.report import as_document
-    from speckit_memory.server.reports.markdown import markdown as markdown_of
+    from speckit_memory.server.reports.markdown import markdown
 
-    if good_enough == (against is not None) or (good_enough and max_loss):
-        message = "give either --against, or --good-enough, which excludes --against and --max-loss"
-        raise click.UsageError(message, click.get_current_context())
-    if markdown is not None:
-        check_target(markdown, lambda beginning: not beginning or beginning.startswith(_TITLE), "the summary")
-    (source,) = sources
+    common, against = call.common, params.against
+    if params.good_enough == (against is not None) or (params.good_enough and params.max_loss):
+        raise usage("give either --against, or --good-enough, which excludes --against and --max-loss")
+    if params.markdown is not None:
+        check_target(params.markdown, lambda beginning: not beginning or beginning.startswith(_TITLE), "the summary")
+    (source,) = chosen_sources(params, common.db)
     found: GateResult | GoodEnough
-    with ProgressReporter(source.name) as bar:
-
-        def told(now: EvaluationProgress) -> None:
-            bar.update(now.done, now.total, now.phase)
-
+    with measuring(source.name) as progress:
         if against is None:
-            found = judged(source, common.pipeline, queries=queries, overrides=common.overrides, progress=told)
+            found = good_enough(
+                source, common.pipeline, queries=params.queries, overrides=common.overrides, progress=progress
+            )
         else:
             found = gate(
                 source,
                 common.pipeline,
                 against,
-                store=settings(common.db).db,
-                keep=not no_keep,
-                max_loss=max_loss,
-                queries=queries,
+                store=call.config.db,
+                keep=not params.no_keep,
+                max_loss=params.max_loss,
+                queries=params.queries,
                 overrides=common.overrides,
-                progress=told,
+                progress=progress,
             )
     report = found.as_report()
-    _summaries(markdown_of(report), markdown)
+    _summaries(markdown(report), params.markdown)
     flags = _flags(common)
     notes = [*report.notes, *(f"flag {one.sentence}" for one in flags)]
-    show_report(replace(report, notes=notes, data={**report.data, "flags": as_document(flags)}), common)
-    return found.status
+    report = replace(report, notes=notes, data={**report.data, "flags": as_document(flags)})
+    return View(reports=[report], status=found.status)
 
 
 def _flags(common: Common) -> list[FlagVerdict]:

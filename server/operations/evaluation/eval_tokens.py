@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+from pydantic import Field
 
 from speckit_memory.evaluation.tokens.recall_per_token import Answerer, SentAnswer
-from speckit_memory.server.console.arguments.options import Common, shared_options
-from speckit_memory.server.console.arguments.sources import pipelines_option, source_options
 from speckit_memory.server.console.markdown import TEXT_FIELD
-from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.operations.evaluation.sources import (
+    BY_USER,
+    Pipelines,
+    Sample,
+    SeveralSources,
+    chosen_sources,
+    measuring,
+)
+from speckit_memory.server.operations.fields import Flag
 from speckit_memory.server.operations.mcp_tools import reply_of
+from speckit_memory.server.operations.operation import Option, View, operation
 from speckit_memory.server.operations.search import SEARCH, ToolSearch, search_view
 from speckit_memory.server.replies.answer_form import SHIPPED_FORM, AnswerForm
 from speckit_memory.server.replies.envelope import fit_to_budget
-from speckit_memory.server.reports.terminal import show_reports
 from speckit_memory.server.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -24,8 +30,8 @@ if TYPE_CHECKING:
 
     from speckit_memory.engine import Memory
     from speckit_memory.evaluation.datasets.dataset import DatasetQuery
-    from speckit_memory.evaluation.ground_truth.ground import GroundSource
     from speckit_memory.evaluation.statistics.report import Report
+    from speckit_memory.server.operations.command_line import CommandCall
 
 
 class SingleMemoryWorkspace(Workspace):
@@ -73,68 +79,56 @@ BUDGETS = (500, 1000, 2000)
 """The budgets that are measured by default, in tokens of an answer."""
 
 
-@click.command("tokens")
-@click.option(
-    "--budget",
-    "budgets",
-    type=click.IntRange(200, 100_000),
-    multiple=True,
-    metavar="TOKENS",
-    help=f"Tokens that an answer may take; may be repeated. Else {', '.join(map(str, BUDGETS))}.",
-)
-@pipelines_option("A pipeline; may be repeated. Else the one that a search would use.")
-@click.option(
-    "--form",
-    "forms",
-    multiple=True,
-    metavar="FORM",
-    help="A form of the answer, such as excerpt=200,rows=20,why=short; may be repeated. Else the default one.",
-)
-@click.option("--no-peers", is_flag=True, help="Leave out the two simpler memories.")
-@click.option("--queries", type=click.IntRange(min=1), help="Only a sample of this many queries.")
-@shared_options("db", "set", "json", "verbose")
-@source_options(several=True, or_else_bundled=True)
-def command(
-    common: Common,
-    sources: tuple[GroundSource, ...],
-    budgets: tuple[int, ...],
-    pipelines: tuple[str, ...],
-    forms: tuple[str, ...],
-    no_peers: bool,
-    queries: int | None,
-) -> None:
+class TokenMeasurement(SeveralSources):
+    budgets: Annotated[
+        list[Annotated[int, Field(strict=True, ge=200, le=100_000)]],
+        Option(
+            f"Tokens that an answer may take, else {', '.join(map(str, BUDGETS))}.",
+            command="--budget",
+            metavar="TOKENS",
+        ),
+    ] = []
+    pipelines: Pipelines = []
+    forms: Annotated[
+        list[str],
+        Option(
+            "A form of the answer, such as excerpt=200,rows=20,why=short, else the default one.",
+            command="--form",
+            metavar="FORM",
+        ),
+    ] = []
+    no_peers: Annotated[Flag, Option("Leave out the two simpler memories.")] = False
+    queries: Sample = None
+
+
+@operation("tuning", "eval tokens", one_door=BY_USER, shared=("db", "set", "json", "verbose"))
+def measure_budgets(call: CommandCall, params: TokenMeasurement) -> View:
     """Measure how much relevant content reaches an agent within a token budget.
 
     Every query of a dataset, by default of the one that ships, is answered as the tool memory_search answers it, once
     for each budget. The first pipeline and form is compared with every other one, and with two simpler memories that
-    send the best passages in order: by FTS5 alone and by vectors alone.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        sources: Where queries and judgements come from.
-        budgets: Tokens that an answer may take; none for the usual ones.
-        pipelines: Pipelines to measure; none for the one that a search would use.
-        forms: Forms of the answer; none for the default one.
-        no_peers: Whether the two simpler memories are left out.
-        queries: Size of a sample of the queries; None for all.
+    send the best passages in order: by FTS5 alone and by vectors alone.
     """
+    from speckit_memory.evaluation import bundled
     from speckit_memory.evaluation.tokens.run import measure_tokens
 
-    chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(forms)) or (AnswerForm(),)
+    if not (params.datasets or params.own or params.from_use):
+        params = params.model_copy(update={"datasets": [bundled.FOLDER]})
+    chosen = tuple(AnswerForm.parsed(form) for form in dict.fromkeys(params.forms)) or (AnswerForm(),)
 
     def measured() -> Iterator[Report]:
-        for source in sources:
-            with ProgressReporter(source.name) as bar:
+        for source in chosen_sources(params, call.common.db):
+            with measuring(source.name) as progress:
                 report = measure_tokens(
                     source,
-                    pipelines,
+                    params.pipelines,
                     ToolAnswers(chosen),
-                    budgets=budgets or BUDGETS,
-                    peers=not no_peers,
-                    queries=queries,
-                    overrides=common.overrides,
-                    progress=lambda now: bar.update(now.done, now.total, now.phase),
+                    budgets=params.budgets or BUDGETS,
+                    peers=not params.no_peers,
+                    queries=params.queries,
+                    overrides=call.common.overrides,
+                    progress=progress,
                 )
             yield report.as_report()
 
-    show_reports(measured(), common)
+    return View(reports=measured())

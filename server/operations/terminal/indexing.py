@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -19,17 +19,19 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.echo import abridge, plural
 from speckit_memory.memory.store.file.guarding.store_file import store_is_there
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, shared_options
 from speckit_memory.server.console.failures import show as show_failure
 from speckit_memory.server.console.failures import show_problems
-from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import print_json, wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.operations.fields import Flag
+from speckit_memory.server.operations.operation import Option, Parameters, operation
 from speckit_memory.server.views.file_changes import changes, require_watching, until_told_to_end
 
 if TYPE_CHECKING:
     from speckit_memory.engine import Memory
     from speckit_memory.memory.indexing import IndexProgress, IndexReport
+    from speckit_memory.server.console.arguments.options import Common
+    from speckit_memory.server.operations.command_line import CommandCall
 
 OUTCOMES = ("created", "updated", "renamed", "unchanged", "deleted")
 CHANGES = ("created", "updated", "renamed", "deleted", "vanished", "returned")
@@ -37,22 +39,26 @@ COUNTS = ("chunks", "characters", "embedded", "cache_hits", "pending", "links", 
 SHOWN_PROBLEMS = 20
 
 
-@click.command("index")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.files)
-@click.option("--force", is_flag=True, help="Read unchanged files again.")
-@click.option(
-    "--forget",
-    is_flag=True,
-    help="Remove the paths from the sources, and delete the memories that no other source holds.",
+class IndexRun(Parameters):
+    paths: Annotated[list[str], Option("Files and folders.", argument=True, metavar="PATH", complete=completion.files)]
+    force: Annotated[Flag, Option("Read unchanged files again.")] = False
+    forget: Annotated[
+        Flag, Option("Remove the paths from the sources, and delete the memories that no other source holds.")
+    ] = False
+    dry_run: Annotated[Flag, Option("Show what would be done and write nothing.")] = False
+    watch: Annotated[
+        Flag,
+        Option("Keep running and index again whenever a file changes, until interrupted. Needs the extra 'watch'."),
+    ] = False
+
+
+@operation(
+    "daily",
+    "index",
+    one_door="the tool is memory_index_scan, which takes a folder and tells less of each file",
+    destroys=True,
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be done and write nothing.")
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Keep running and index again whenever a file changes, until interrupted. Needs the extra 'watch'.",
-)
-@shared_options("db", "json")
-def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, dry_run: bool, watch: bool) -> int:
+def index(call: CommandCall, params: IndexRun) -> int:
     """Index files and folders: new, changed and missing ones.
 
     Unchanged files cost next to nothing. A memory whose file is missing is left out of searches and kept for 90 days,
@@ -60,23 +66,14 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
 
     A path given here is indexed and remembered as a source even if it is hidden or ignored; a later run over a folder
     above keeps it. Below a folder, files excluded by .gitignore or by sources.exclude of .speckit/config.yaml are left
-    out.\f
-
-    Args:
-        common: Options of many commands: store, pipeline, overrides and form of the output.
-        paths: Files and folders; none for the stored sources.
-        force: Whether unchanged files are read again.
-        forget: Whether the paths are removed from the sources.
-        dry_run: Whether only the outcome is shown and nothing is written.
-        watch: Whether the command keeps running and indexes changed files.
-
-    Returns:
-        The exit status: that of the errors of documents, else 0.
+    out.
     """
-    if forget:
+    common, paths, force, watch, dry_run = call.common, params.paths, params.force, params.watch, params.dry_run
+    if params.forget:
         if force or watch:
             raise click.UsageError("--forget goes with --dry-run alone", click.get_current_context())
-        return _forget(common, paths, dry_run)
+        memory = call.memory()
+        return _print_report(common, memory, memory.documents.forget(paths, dry_run=dry_run), 0.0)
     if watch and dry_run:
         raise click.UsageError("--watch and --dry-run exclude each other", click.get_current_context())
     _refuse_an_empty_start(common, paths)
@@ -98,11 +95,6 @@ def command(common: Common, paths: tuple[str, ...], force: bool, forget: bool, d
         return 0
 
 
-def _forget(common: Common, paths: tuple[str, ...], dry_run: bool) -> int:
-    with existing_store(common) as memory:
-        return _print_report(common, memory, memory.documents.forget(paths, dry_run=dry_run), 0.0)
-
-
 @contextmanager
 def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
     """The store; for a dry run without a store a temporary one, because a dry run must leave nothing behind."""
@@ -120,7 +112,7 @@ def _opened(common: Common, dry_run: bool) -> Iterator[Memory]:
         yield memory
 
 
-def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
+def _refuse_an_empty_start(common: Common, paths: Sequence[str]) -> None:
     """Raises E010 or E014 when there is no store yet and none of the paths can be indexed.
 
     An empty store would be worse than none: its folder would count as a workspace from then on.
@@ -142,7 +134,7 @@ def _refuse_an_empty_start(common: Common, paths: tuple[str, ...]) -> None:
         raise SpeckitError.of(problems)
 
 
-def index_once(common: Common, memory: Memory, paths: tuple[str, ...], force: bool, dry_run: bool) -> int:
+def index_once(common: Common, memory: Memory, paths: Sequence[str], force: bool, dry_run: bool) -> int:
     """Runs and reports one indexing. Files that cannot be indexed make it fail; the others are indexed all the same.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -14,67 +14,59 @@ from speckit_memory.config.files.paths import is_working_folder
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
-from speckit_memory.server.console.arguments.options import Common, query_argument, shared_options
-from speckit_memory.server.console.missing_store import existing_store
 from speckit_memory.server.console.output import beginning, block, print_json, table, wrap_text
+from speckit_memory.server.operations.fields import RARE, Flag, Limit
+from speckit_memory.server.operations.operation import Option, Parameters, View, operation
+from speckit_memory.server.operations.search import Deadline, Mode, OnlyFitting, SearchFolder, SearchSession, WhyNot
 from speckit_memory.server.views.absence_text import reason_of_absence
 from speckit_memory.server.views.recombination import render_recombination
 
 if TYPE_CHECKING:
     from speckit_memory.engine.answers.results import Explanation, ResultRow, SearchResult
+    from speckit_memory.server.operations.command_line import CommandCall
 
 SHOWN, IN_DOCUMENTS = 5, 10
 """Default limits: as many results as a reader, or a program, can use."""
 WEAK = "Weak match: the answer may not be here."
 USUAL_TIER = "normal"
 SHOWN_FROM_MS = 1
-MODES = ("auto", "quick", "deep", "focused", "resume")
 
 
-@click.command("search")
-@query_argument
-@click.option("--limit", type=int, help=f"How many results, 1 to 100; else {SHOWN}, with --json {IN_DOCUMENTS}.")
-@click.option("--folder", default="", help="Only this folder and its sub-folders.")
-@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
-@click.option("--only-fitting", is_flag=True, help="Show the results that fit the query, or none.")
-@click.option("--session", default="", help="Name of the session the query belongs to.")
-@click.option(
-    "--deadline-ms",
-    type=float,
-    metavar="MS",
-    help="Skip costly or optional steps after this time, not counting the opening of the store; 0 for never. Else "
-    "SPECKIT_DEADLINE_MS, else 2000.",
+Query = Annotated[str, Option("Words, identifiers or a question.", argument=True, joined=True)]
+
+
+class CommandSearch(Parameters):
+    query: Query
+    limit: Annotated[Limit | None, Option(f"How many results, 1 to 100; else {SHOWN}, with --json {IN_DOCUMENTS}.")] = (
+        None
+    )
+    folder: SearchFolder = ""
+    mode: Mode = "auto"
+    only_fitting: OnlyFitting = False
+    session: SearchSession = ""
+    deadline_ms: Deadline = None
+    explain: Annotated[Flag, Option("Like --verbose, and how each step contributed to the score of every result.")] = (
+        False
+    )
+    why_not: WhyNot = None
+    shadows: Annotated[
+        list[str],
+        Option(
+            "Also show the answer of another pipeline.",
+            command="--shadow",
+            metavar="FILE|PRESET",
+            complete=completion.pipelines,
+        ),
+    ] = []
+
+
+@operation(
+    "daily",
+    "search",
+    one_door="the tools are memory_context, which chooses the mode, and memory_search, which has more options",
+    shared=("db", "pipeline", "set", "json", "verbose"),
 )
-@click.option("--verbose", "-v", is_flag=True, help="Show whole passages, states and why each result surfaced.")
-@click.option(
-    "--explain", is_flag=True, help="Like --verbose, and how each step contributed to the score of every result."
-)
-@click.option(
-    "--why-not", metavar="ID|KEY", help="Explain why this memory is not a result, and what would make it one."
-)
-@click.option(
-    "--shadow",
-    "shadows",
-    multiple=True,
-    metavar="FILE|PRESET",
-    shell_complete=completion.pipelines,
-    help="Also show the answer of another pipeline; may be repeated.",
-)
-@shared_options("db", "pipeline", "set", "json")
-def command(
-    common: Common,
-    query: str,
-    limit: int | None,
-    folder: str,
-    mode: str,
-    only_fitting: bool,
-    session: str,
-    deadline_ms: float | None,
-    verbose: bool,
-    explain: bool,
-    why_not: str | None,
-    shadows: tuple[str, ...],
-) -> None:
+def search(call: CommandCall, params: CommandSearch) -> int:
     """Search the memories.
 
     "Words in quotes" must occur in this order in every result, a -word in none. A QUERY that begins with a dash comes
@@ -82,24 +74,24 @@ def command(
     """
     from speckit_memory.engine.answers.search_options import SearchOptions
 
+    as_json, why_not, shadows = call.common.as_json, params.why_not, params.shadows
     with ExitStack() as opened:
-        memory = opened.enter_context(existing_store(common))
+        memory = call.memory()
         if shadows:
             from speckit_memory.server.views import side_by_side  # loads code that a plain search does not need
 
             memory = opened.enter_context(memory.with_shadows(*shadows))
         opened.enter_context(SERVING.serving())  # work that follows an answer waits until it is printed
-        limit = (IN_DOCUMENTS if common.as_json else SHOWN) if limit is None else limit
         result = memory.search(
-            query,
-            limit=limit,
-            folder=folder,
-            mode=mode,  # type: ignore[arg-type]  # click.Choice admits modes only
-            session=session,
-            deadline_ms="setting" if deadline_ms is None else deadline_ms,
-            adjust=SearchOptions(only_fitting=only_fitting or None),
+            params.query,
+            limit=params.limit or (IN_DOCUMENTS if as_json else SHOWN),
+            folder=params.folder,
+            mode=params.mode,
+            session=params.session,
+            deadline_ms="setting" if params.deadline_ms is None else params.deadline_ms,
+            adjust=SearchOptions(only_fitting=params.only_fitting or None),
         )
-        explained = [memory.explain.row(result, row.id) for row in result.results] if explain else []
+        explained = [memory.explain.row(result, row.id) for row in result.results] if params.explain else []
         absent, change = (
             reason_of_absence(memory, result, why_not, again="search with --why-not") if why_not else ("", None)
         )
@@ -109,22 +101,22 @@ def command(
         if result.pipeline.name == "resume":
             from speckit_memory.server.views.rows.task_rows import resumed_task, resumed_text
 
-            last = memory.learning.last_task(folder, session)
+            last = memory.learning.last_task(params.folder, params.session)
             task, told = resumed_task(last), resumed_text(last)
-        if common.as_json:
+        if as_json:
             document = result.as_json() | task
-            if explain:
+            if params.explain:
                 document["explanations"] = [explanation.as_json() for explanation in explained]
             if why_not:
                 document |= {"why_not": absent, "why_not_change": change.as_json() if change else None}
             if shadows:
                 document["shadows"] = side_by_side.shadows_json(result)
             print_json(document)
-            return
-        show(result, explained, verbose=verbose)
+            return 0
+        show(result, explained, verbose=call.common.verbose)
         if told:
             click.echo("\n" + "\n".join(wrap_text(line, "  ") for line in told.splitlines()))
-        if explain:
+        if params.explain:
             show_work(result)
         if not is_working_folder(memory.session.settings.root):
             click.echo(wrap_text(f"workspace {memory.session.settings.root}", dim=True))
@@ -138,6 +130,7 @@ def command(
                 click.echo(wrap_text(change.sentence))
             if change and change.change and change.change.file:
                 click.echo("\n" + block(change.change.file, "    "))
+    return 0
 
 
 def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose: bool = False) -> None:
@@ -261,37 +254,34 @@ def show_work(result: SearchResult) -> None:
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))
 
 
-@click.command("plan")
-@query_argument
-@click.option("--limit", type=int, default=10, show_default=True, help="Maximum number of results.")
-@click.option("--folder", default="", help="Only this folder and its sub-folders.")
-@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="How thoroughly to search.")
-@shared_options("db", "pipeline", "set", "json")
-def plan_command(common: Common, query: str, limit: int, folder: str, mode: str) -> None:
+class PlanQuery(Parameters):
+    query: Query
+    limit: Annotated[Limit, Option("Maximum number of results.")] = 10
+    folder: SearchFolder = ""
+    mode: Mode = "auto"
+
+
+@operation("tuning", "pipeline plan", one_door=RARE, reads=True, shared=("db", "pipeline", "set", "json"))
+def plan_query(call: CommandCall, params: PlanQuery) -> View:
     """Show what a QUERY would do and how much it would read, without searching."""
-    with existing_store(common) as memory:
-        plan = memory.explain.plan(query, limit=limit, folder=folder, mode=mode)  # type: ignore[arg-type]  # click.Choice admits modes only
-    if common.as_json:
-        print_json(plan.as_json())
-        return
+    plan = call.memory().explain.plan(params.query, limit=params.limit, folder=params.folder, mode=params.mode)
     intent = f"intent {plan.intent} ({plan.intent_confidence:.2f})"
-    click.echo(wrap_text(f"{intent} · {plan.complexity} query · budget {plan.budget_ms:g} ms"))
-    for reason in plan.reasons:
-        click.echo(wrap_text(reason, "  "))
-    for warning in plan.warnings:
-        click.echo(wrap_text(f"warning: {warning}", fg="yellow"))
-    for variant in plan.variants[1:]:
-        click.echo(wrap_text(f"also searched: {variant}", "  "))
-    click.echo("\nchannels")
-    rows = [(c.id, c.use, f"up to {c.limit} hits" if c.asked else "not asked") for c in plan.channels]
-    click.echo(table(rows, indent="  "))
-    for stage, steps in plan.steps.items():
-        click.echo(wrap_text(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", ""))
-    for one in plan.beside:
-        share = f", {one.sample:.0%} of queries" if one.sample < 1 else ""
-        click.echo(wrap_text(f"shadow: {one.name} ({one.mode}{share})"))
-    click.echo("\nterms")
-    click.echo(table([(term, f"in {plural(count, 'memory')}") for term, count in plan.terms], indent="  "))
-    click.echo("\nwork")
     counts = asdict(plan.work).items()
-    click.echo(table([(name.replace("_", " "), f"{n:,}") for name, n in counts], right=(1,), indent="  "))
+    lines = [
+        wrap_text(f"{intent} · {plan.complexity} query · budget {plan.budget_ms:g} ms"),
+        *(wrap_text(reason, "  ") for reason in plan.reasons),
+        *(wrap_text(f"warning: {warning}", fg="yellow") for warning in plan.warnings),
+        *(wrap_text(f"also searched: {variant}", "  ") for variant in plan.variants[1:]),
+        "\nchannels",
+        table([(c.id, c.use, f"up to {c.limit} hits" if c.asked else "not asked") for c in plan.channels], indent="  "),
+        *(wrap_text(f"{stage}: {' → '.join(steps) or '(nothing)'}", "  ", "") for stage, steps in plan.steps.items()),
+        *(
+            wrap_text(f"shadow: {one.name} ({one.mode}{f', {one.sample:.0%} of queries' if one.sample < 1 else ''})")
+            for one in plan.beside
+        ),
+        "\nterms",
+        table([(term, f"in {plural(count, 'memory')}") for term, count in plan.terms], indent="  "),
+        "\nwork",
+        table([(name.replace("_", " "), f"{n:,}") for name, n in counts], right=(1,), indent="  "),
+    ]
+    return View(data=plan.as_json(), text="\n".join(lines))

@@ -5,102 +5,90 @@ from __future__ import annotations
 import getpass
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
+from pydantic import Field
 
-from speckit_memory.config.workspace.settings import settings
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.server.commands.evaluation.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
-from speckit_memory.server.console.arguments.options import (
-    Common,
-    DatasetPath,
-    NamedPath,
-    no_keep_option,
-    shared_options,
-)
-from speckit_memory.server.console.arguments.sources import pipelines_option
-from speckit_memory.server.console.output import print_json, wrap_text
+from speckit_memory.server.console import completion
+from speckit_memory.server.console.arguments.options import DatasetPath
+from speckit_memory.server.console.output import wrap_text
 from speckit_memory.server.console.progress import ProgressReporter
+from speckit_memory.server.operations.command_line import present
+from speckit_memory.server.operations.evaluation.judging_terminal import judge_at_terminal, prefer_at_terminal, so_far
+from speckit_memory.server.operations.evaluation.sources import (
+    PIPELINE,
+    Count,
+    NoKeep,
+    measuring,
+    usage,
+)
+from speckit_memory.server.operations.fields import Flag
+from speckit_memory.server.operations.operation import Option, Parameters, View, operation
 
 if TYPE_CHECKING:
     from speckit_memory.evaluation.judging.cases import JudgementList, JudgingQueue
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.session import JudgingCase, JudgingSession
+    from speckit_memory.server.operations.command_line import CommandCall
 
 
-@click.command("judge")
-@click.option("--experiment", metavar="ID", help="Judge the queries of this experiment of a shadow.")
-@click.option(
-    "--dataset",
-    type=DatasetPath(),
-    metavar="DIR",
-    help="Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
-)
-@click.option("--own", is_flag=True, help="Judge queries made of your own memories.")
-@pipelines_option("One of the two pipelines that answer the dataset's queries; give it twice.")
-@click.option(
-    "--command",
-    "judge",
-    metavar="CMD",
-    help="A program that judges: it reads one pair as JSON from its standard input and prints "
-    '{"grade": 0} to {"grade": 3}. No shell is used.',
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60,
-    show_default=True,
-    metavar="S",
-    help="Seconds that the program may take for a pair.",
-)
-@click.option(
-    "--preference",
-    is_flag=True,
-    help="Choose the better of two whole answers per query instead of grading; their pipelines are not shown.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Number of pairs that the program judges at once.",
-)
-@click.option(
-    "--list",
-    "judgement_list",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="The judgement list that labels come from and go to.",
-)
-@click.option("--by", metavar="NAME", help="The judge's name; else your user name, or the program with its arguments.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many pairs.")
-@click.option(
-    "--qrels", type=NamedPath(), metavar="FILE", help="Earlier judgements as TREC lines, to be added to the list."
-)
-@click.option("--qrels-out", type=NamedPath(), metavar="FILE", help="Write all judgements as TREC lines.")
-@no_keep_option
-@shared_options("db", "json")
-def command(
-    common: Common,
-    experiment: str | None,
-    dataset: Path | None,
-    own: bool,
-    pipelines: tuple[str, ...],
-    judge: str | None,
-    timeout: float,
-    preference: bool,
-    jobs: int,
-    judgement_list: str,
-    by: str | None,
-    limit: int | None,
-    qrels: Path | None,
-    qrels_out: Path | None,
-    no_keep: bool,
-) -> None:
+class Judging(Parameters):
+    experiment: Annotated[str | None, Option("Judge the queries of this experiment of a shadow.", metavar="ID")] = None
+    dataset: Annotated[
+        Path | None,
+        Option(
+            "Judge the queries of a dataset in the BEIR layout, or of 'bundled', the one that ships.",
+            metavar="DIR",
+            type=DatasetPath(),
+        ),
+    ] = None
+    own: Annotated[Flag, Option("Judge queries made of your own memories.")] = False
+    pipelines: Annotated[
+        list[str],
+        Option(
+            "One of the two pipelines that answer the dataset's queries.",
+            command="--pipeline",
+            metavar=PIPELINE,
+            complete=completion.pipelines,
+        ),
+    ] = []
+    judge: Annotated[
+        str | None,
+        Option(
+            "A program that judges: it reads one pair as JSON from its standard input and prints "
+            '{"grade": 0} to {"grade": 3}. No shell is used.',
+            command="--command",
+            metavar="CMD",
+        ),
+    ] = None
+    timeout: Annotated[float, Field(gt=0), Option("Seconds that the program may take for a pair.", metavar="S")] = 60
+    preference: Annotated[
+        Flag,
+        Option("Choose the better of two whole answers per query instead of grading; their pipelines are not shown."),
+    ] = False
+    jobs: Annotated[
+        int, Field(strict=True, ge=1, le=64), Option("Number of pairs that the program judges at once.", metavar="N")
+    ] = 4
+    judgement_list: Annotated[
+        str, Option("The judgement list that labels come from and go to.", command="--list", metavar="NAME")
+    ] = "default"
+    by: Annotated[
+        str | None,
+        Option("The judge's name; else your user name, or the program with its arguments.", metavar="NAME"),
+    ] = None
+    limit: Annotated[Count | None, Option("Stop after this many pairs.", metavar="N")] = None
+    qrels: Annotated[
+        Path | None, Option("Earlier judgements as TREC lines, to be added to the list.", metavar="FILE")
+    ] = None
+    qrels_out: Annotated[Path | None, Option("Write all judgements as TREC lines.", metavar="FILE")] = None
+    no_keep: NoKeep = False
+
+
+@operation("tuning", "eval judge", one_door="people, or their programs, judge", shared=("db", "json"))
+def judge(call: CommandCall, params: Judging) -> View:
     """Label the documents that two pipelines disagree on, the most decisive first.
 
     It ends when no further label can change the verdict. The pipeline that found a document is not shown. Each label is
@@ -115,63 +103,60 @@ def command(
     from speckit_memory.evaluation.judging.external import ExternalJudge
     from speckit_memory.evaluation.judging.session import JudgingSession
 
-    if (experiment is not None) + (dataset is not None) + own != 1:
-        message = "give --experiment, or --dataset or --own with --pipeline twice"
-        raise click.UsageError(message, click.get_current_context())
-    if experiment is not None and pipelines:
-        message = "--experiment takes no --pipeline: its two pipelines have answered; --dataset and --own take two"
-        raise click.UsageError(message, click.get_current_context())
-    if preference and (judge or qrels or qrels_out):
-        message = "--preference needs a person and has no grades; leave out --command, --qrels and --qrels-out"
-        raise click.UsageError(message, click.get_current_context())
-    external = ExternalJudge(judge, timeout) if judge is not None else None
+    db, experiment, qrels, qrels_out = call.common.db, params.experiment, params.qrels, params.qrels_out
+    if (experiment is not None) + (params.dataset is not None) + params.own != 1:
+        raise usage("give --experiment, or --dataset or --own with --pipeline twice")
+    if experiment is not None and params.pipelines:
+        raise usage("--experiment takes no --pipeline: its two pipelines have answered; --dataset and --own take two")
+    if params.preference and (params.judge or qrels or qrels_out):
+        raise usage("--preference needs a person and has no grades; leave out --command, --qrels and --qrels-out")
+    external = ExternalJudge(params.judge, params.timeout) if params.judge is not None else None
     imported = read_qrels(qrels) if qrels is not None else {}
-    store = None if no_keep else settings(common.db).db
-    labels = JudgementList(judgement_list, store)
+    store = None if params.no_keep else call.config.db
+    labels = JudgementList(params.judgement_list, store)
     imported_from = qrels.name if qrels is not None else ""
     docket: JudgingQueue
     if experiment is None:
-        source = OwnSource(common.db) if dataset is None else DatasetSource(dataset)
-        with ProgressReporter(source.name) as bar:
+        source = OwnSource(db) if params.dataset is None else DatasetSource(params.dataset)
+        with measuring(source.name) as progress:
             docket = cases.of_source(
                 source,
-                pipelines,
+                params.pipelines,
                 store,
                 labels=labels,
                 imported=imported,
                 imported_from=imported_from,
-                progress=lambda now: bar.update(now.done, now.total, now.phase),
+                progress=progress,
             )
     else:
-        docket = cases.of_experiment(
-            experiment, common.db, labels=labels, imported=imported, imported_from=imported_from
-        )
+        docket = cases.of_experiment(experiment, db, labels=labels, imported=imported, imported_from=imported_from)
     if qrels_out is not None:
         check_qrels_file(qrels_out, [case.query for case in docket.cases])
-    name = by or (external.name if external else getpass.getuser())
-    if preference:
-        _by_preference(common, docket, labels, limit, name)
-        return
+    name = params.by or (external.name if external else getpass.getuser())
+    if params.preference:
+        return _by_preference(call, docket, labels, params.limit, name)
     sitting = JudgingSession(docket.cases, live=docket.live, variants=docket.variants)
     failures: list[str] = []
     stopped: KeyboardInterrupt | None = None
     try:
         if external is None:
-            judge_at_terminal(sitting, docket, limit, name)
+            judge_at_terminal(sitting, docket, params.limit, name)
         else:
-            failures = _by_command(sitting, docket, external, limit, jobs, name)
+            failures = _by_command(sitting, docket, external, params.limit, params.jobs, name)
     except KeyboardInterrupt as interruption:
         stopped = interruption
         click.echo(err=True)
     finally:
         if qrels_out is not None:
             write_qrels(qrels_out, dict(sitting.judged()))
-    _report(common, sitting, name, failures, kept=not no_keep)
+    view = _verdict(sitting, name, failures, kept=not params.no_keep)
     if stopped is not None:
+        present(view, call.common)
         raise stopped
+    return view
 
 
-def _by_preference(common: Common, docket: JudgingQueue, labels: JudgementList, limit: int | None, by: str) -> None:
+def _by_preference(call: CommandCall, docket: JudgingQueue, labels: JudgementList, limit: int | None, by: str) -> View:
     """Asks which answer is better, stores each choice at once, and reports the verdict."""
     from speckit_memory.evaluation.judging.cases import lists_of
     from speckit_memory.evaluation.judging.preferences import SHOWN, AnswerPair, PreferenceSession
@@ -208,36 +193,32 @@ def _by_preference(common: Common, docket: JudgingQueue, labels: JudgementList, 
         kept = evaluation.id
     given, (low, high) = list(session.preferences.values()), session.interval
     mean = float(session.values.mean()) if len(session.values) else 0.0
-    if common.as_json:
-        print_json(
-            {
-                "judged": len(given),
-                "pairs": len(session),
-                "by": by,
-                "verdict": session.verdict,
-                "preference": mean,
-                "interval": [low, high],
-                "variant": given.count(1.0),
-                "control": given.count(-1.0),
-                "neither": given.count(0.0),
-                "id": kept or None,
-            }
-        )
-    else:
-        told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
-        click.echo(
-            wrap_text(
-                f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} differing ones are left"
-            )
-        )
-        word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
-        click.echo(
-            wrap_text(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})")
-        )
-    if kept and not common.as_json:
-        click.echo(wrap_text(f"kept as {kept}", dim=True))
+    told = f"the second pipeline is preferred on {given.count(1.0):,} queries, the first on {given.count(-1.0):,}"
+    word = "undecided" if session.verdict == "undecided" else f"the second pipeline is {session.verdict}"
+    lines = [
+        wrap_text(f"{told}, neither on {given.count(0.0):,}; {len(session) - session.said:,} differing ones are left"),
+        wrap_text(f"{word}: preference {mean:+.3f} over all queries (95 % interval {low:+.3f} to {high:+.3f})"),
+        *([wrap_text(f"kept as {kept}", dim=True)] if kept else []),
+    ]
+    view = View(
+        data={
+            "judged": len(given),
+            "pairs": len(session),
+            "by": by,
+            "verdict": session.verdict,
+            "preference": mean,
+            "interval": [low, high],
+            "variant": given.count(1.0),
+            "control": given.count(-1.0),
+            "neither": given.count(0.0),
+            "id": kept or None,
+        },
+        text="\n".join(lines),
+    )
     if stopped is not None:
+        present(view, call.common)
         raise stopped
+    return view
 
 
 def _by_command(
@@ -281,31 +262,27 @@ def _by_command(
     return failures
 
 
-def _report(common: Common, sitting: JudgingSession, name: str, failures: list[str], *, kept: bool) -> None:
+def _verdict(sitting: JudgingSession, name: str, failures: list[str], *, kept: bool) -> View:
     closed, verdict = sitting.closed, sitting.verdict()
-    if common.as_json:
-        print_json(
-            {
-                "judged": len(sitting.labels),
-                "pairs": len(sitting),
-                "by": name,
-                "closed": closed is not None,
-                "verdict": closed or verdict,
-                "judged_queries": sitting.judged_queries,
-                "failures": failures,
-                "labels": [{"query": one.query, "key": one.key, "grade": one.grade} for one in sitting.labels],
-            }
-        )
-        return
     judged = f"{plural(len(sitting.labels), 'pair')} judged by {name}, of {len(sitting):,} on which the two disagree"
-    click.echo(
+    lines = [
         wrap_text(judged + ("; kept, so that the next session continues there" if kept and sitting.labels else ""))
-    )
+    ]
     if failures:
-        click.echo(
-            wrap_text(f"warning: no judgement on {plural(len(failures), 'pair')}; the first: {failures[0]}", "  ")
-        )
-    if closed:
-        click.echo(wrap_text(f"the verdict on nDCG@10 is final: {closed}"))
-    else:
-        click.echo(wrap_text(f"still open; {so_far(sitting, verdict)}"))
+        warning = f"warning: no judgement on {plural(len(failures), 'pair')}; the first: {failures[0]}"
+        lines.append(wrap_text(warning, "  "))
+    final = f"the verdict on nDCG@10 is final: {closed}"
+    lines.append(wrap_text(final if closed else f"still open; {so_far(sitting, verdict)}"))
+    return View(
+        data={
+            "judged": len(sitting.labels),
+            "pairs": len(sitting),
+            "by": name,
+            "closed": closed is not None,
+            "verdict": closed or verdict,
+            "judged_queries": sitting.judged_queries,
+            "failures": failures,
+            "labels": [{"query": one.query, "key": one.key, "grade": one.grade} for one in sitting.labels],
+        },
+        text="\n".join(lines),
+    )

@@ -1,0 +1,1 @@
+"""Commands that present their results by hand."""
