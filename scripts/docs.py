@@ -133,7 +133,7 @@ def declared() -> dict[str, list[Operation]]:
 
 
 def catalogue() -> Iterator[str]:
-    """The commands in the order of the help: by group, the hand-written ones first, the others by name."""
+    """The commands in the order of the help: by group, first the usual and hand-written ones, the others by name."""
     operations = declared()
     entries: dict[str, list[str]] = {}
     for name, (group, module) in HAND_WRITTEN.items():
@@ -143,7 +143,7 @@ def catalogue() -> Iterator[str]:
         for one in found:
             if one.command:
                 entries[one.command] = [f"operations.{module}", one.group, sentence(one.help)]
-    groups, given = list(HEADINGS), list(HAND_WRITTEN)
+    groups, given = list(HEADINGS), ["search", "index", *HAND_WRITTEN]
 
     def place(name: str) -> tuple[int, int, str]:
         return groups.index(entries[name][1]), given.index(name) if name in given else len(given), name

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.errors.echo import abridge, plural
+from speckit_memory.errors.echo import abridge, list_names, plural
 from speckit_memory.server.operations.fields import CheckpointName, Flag, Folder, Limit
 from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 
+if TYPE_CHECKING:
+    from speckit_memory.engine.api.checkpoints import RestoreResult
+    from speckit_memory.memory.store.checkpoints.folder import Checkpoint
+    from speckit_memory.memory.store.checkpoints.restoring import RestoreReport
+
 BUDGET = 600
+NAMED = 3
+"""Keys named in a sentence; the others are counted."""
+SHORT_METADATA = 400
+"""Longest metadata (characters of JSON) in a line."""
+_KEYS = ("name", "folder", "metadata", "bytes", "schema", "rows", "faults")
 
 NamedCheckpoint = Annotated[CheckpointName, Option("Name of the checkpoint.", argument=True)]
 
@@ -44,19 +57,16 @@ def create(call: Call, params: CheckpointCreation) -> View:
     A checkpoint includes everything that was learned about the memories, and is verified after writing. The oldest
     checkpoints beyond the number that the workspace keeps (ten) are deleted.
     """
-    from speckit_memory.server.views.checkpoint_text import as_json, as_row, describe_checkpoint
-
     with call.progress("checkpoint") as progress:
         made = call.memory().checkpoints.create(
             params.name, folder=params.folder, metadata=params.metadata, progress=progress
         )
     faults, dropped = made.checkpoint.faults, list(made.dropped)
     return View(
-        f"{params.name}: {describe_checkpoint(made.checkpoint)}",
-        {"checkpoint": as_row(made.checkpoint), "dropped": dropped},
+        f"{params.name}: {_describe(made.checkpoint)}",
+        {"checkpoint": _row(made.checkpoint), "dropped": dropped},
         facts={"dropped, above the limit": dropped},
         hints=(f"the store has faults, and so has the copy: {faults[0]}",) if faults else (),
-        document={"checkpoint": as_json(made.checkpoint), "dropped": dropped},
     )
 
 
@@ -81,21 +91,20 @@ class CheckpointListing(Parameters):
 )
 def list_checkpoints(call: Call, params: CheckpointListing) -> View:
     """List the checkpoints of the store, the latest first, and mark damaged ones."""
-    from speckit_memory.server.views.checkpoint_text import as_json, as_row, describe_checkpoint
-
     found = call.memory().checkpoints.list(params.folder, params.limit)
-    rows = [as_row(one) | {"about": describe_checkpoint(one)} for one in found]
+    rows = [_row(one) | {"about": _describe(one)} for one in found]
     return View(
         plural(len(found), "checkpoint"),
         {"count": len(found), "checkpoints": rows},
         rows="checkpoints",
         cells=_cells,
-        document={"checkpoints": [as_json(one) for one in found]},
     )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    metadata = json.dumps(row["metadata"], ensure_ascii=False) if "metadata" in row else ""
+    metadata = json.dumps(row["metadata"], ensure_ascii=False) if row["metadata"] else ""
+    if len(metadata) > SHORT_METADATA:
+        metadata = "metadata too long; `speckit-memory checkpoint list --json` shows it"
     return f"{row['name']}: {row['about']}", metadata
 
 
@@ -136,7 +145,6 @@ def restore(call: Call, params: CheckpointRestoration) -> View:
     """
     from speckit_memory.memory.store.checkpoints.folder import Folder as CheckpointFolder
     from speckit_memory.memory.store.file.guarding.store_file import store_is_there
-    from speckit_memory.server.views.checkpoint_text import as_json, as_row, parted_counts, told_files, told_restore
 
     store = call.config.db
     if not store_is_there(store):
@@ -144,9 +152,9 @@ def restore(call: Call, params: CheckpointRestoration) -> View:
     done = call.memory(create=True).checkpoints.restore(
         params.name, replace=params.replace, foreign=params.foreign, keep_before=not params.no_backup
     )
-    result, parted = done.restored, parted_counts(done)
+    result, parted = done.restored, _parted_counts(done)
     undo = call.way("`speckit-memory undelete {}`", 'memory_delete with undo="{}"')
-    files = told_files(done, undo, call.way("`save FILE`", "memory_save with filePath"))
+    files = _told_files(done, undo, call.way("`save FILE`", "memory_save with filePath"))
     outcome = {
         "returned": result.returned,
         "set_back": result.set_back,
@@ -156,11 +164,10 @@ def restore(call: Call, params: CheckpointRestoration) -> View:
         **parted,
     }
     return View(
-        told_restore(result),
-        {"checkpoint": as_row(result.checkpoint), **outcome},
+        _told_restore(result),
+        {"checkpoint": _row(result.checkpoint), **outcome},
         facts={"the state before is kept as": done.before, "files": call.way("", "unchanged; searches use the store")},
         hints=(files,) if any(parted.values()) or call.common else (),
-        document={"checkpoint": as_json(result.checkpoint), **outcome},
     )
 
 
@@ -191,3 +198,76 @@ def delete(call: Call, params: CheckpointDeletion) -> View:
         )
     gone = call.memory().checkpoints.delete(params.name)
     return View(f"{gone.name} was deleted", {"deleted": gone.name, "bytes": gone.bytes})
+
+
+def _row(checkpoint: Checkpoint) -> Row:
+    """A checkpoint as plain data; `problem` is None if it can be restored."""
+    from speckit_memory.server.views.rows.rows import when
+
+    whole = asdict(checkpoint)
+    return {
+        **{key: whole[key] for key in _KEYS},
+        "created_at": when(checkpoint.created_at) if checkpoint.created_at else "",
+        "memories": checkpoint.memories,
+        "problem": checkpoint.problem or None,
+    }
+
+
+def _describe(checkpoint: Checkpoint) -> str:
+    """The date, contents and size of a checkpoint."""
+    if checkpoint.problem:
+        return f"cannot be restored: {checkpoint.problem}"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(checkpoint.created_at))
+    where = f" of {checkpoint.folder}" if checkpoint.folder else ""
+    return f"{when}, {plural(checkpoint.memories, 'memory')}{where}, {checkpoint.bytes / (1 << 20):.1f} MB"
+
+
+def _told_restore(result: RestoreReport) -> str:
+    """Describes what a restore did."""
+    from speckit_memory.engine.runtime.pending_vectors import WHO_EMBEDS
+
+    parts = [f"{result.returned} came back", f"{result.set_back} set back", f"{result.removed} removed"]
+    if result.pending:
+        waiting = plural(result.pending, "passage")
+        parts.append(f"{waiting} without vectors of this embedding model: {WHO_EMBEDS}")
+    if result.faults:
+        parts.append(f"it was made from a store with faults: {result.faults[0]}")
+    return f"{result.checkpoint.name}: {', '.join(parts)}"
+
+
+def _told_files(done: RestoreResult, undo: str, save: str) -> str:
+    """Describes where the store and the files differ after a restore. It changes no file; searches use the store.
+
+    `undo` is the command that undoes a deletion, with a placeholder for its name; `save` the one that takes the text of
+    a file.
+    """
+    parted = done.parted
+    lines = []
+    if parted.differing:
+        lines.append(_list_keys(parted.differing, "memory", "differs from its file", "differ from their files"))
+    if parted.without_file:
+        ways = list_names([undo.format(name) for name in done.aside], NAMED)
+        back = f" (to bring the files back: {ways})" if ways else ""
+        lines.append(f"{_list_keys(parted.without_file, 'memory', 'has no file', 'have no file')}{back}")
+    if parted.removed:
+        lines.append(_list_keys(parted.removed, "file", "has no memory any more", "have no memory any more"))
+    if not lines:
+        return "no file was touched, and all agree with what came back"
+    return (
+        f"no file was touched, and index runs keep the restored memories until a file changes: {'; '.join(lines)}; "
+        f"{save} takes the text of a file"
+    )
+
+
+def _list_keys(keys: Sequence[str], noun: str, one: str, several: str) -> str:
+    return f"{plural(len(keys), noun)} {one if len(keys) == 1 else several}: {list_names(keys, NAMED)}"
+
+
+def _parted_counts(done: RestoreResult) -> dict[str, int]:
+    """Counts the memories and files on which store and workspace disagree."""
+    parted = done.parted
+    return {
+        "differing": len(parted.differing),
+        "without_file": len(parted.without_file),
+        "without_memory": len(parted.removed),
+    }

@@ -106,7 +106,7 @@ def present(view: View, common: Common) -> None:
     elif view.problems:
         print_json(SpeckitError.of(view.problems).as_json())
     else:
-        print_json(view.data if view.document is None else view.document)
+        print_json(view.data)
 
 
 def show(view: View) -> None:

@@ -85,7 +85,6 @@ def lineage(call: Call, params: LineageQuery) -> View:
             *((MORE,) if found.cut else ()),
             *((by_hand,) if by_hand and not links else ()),
         ),
-        document=found.as_json(),
         reply={"facts": quote_text(found.words.get(found.id, "")) if params.details else ""},
     )
 
@@ -98,6 +97,11 @@ def _facts(found: Lineage, details: bool) -> dict[str, Any]:
     return {
         "id": found.id,
         "key": found.key,
+        "title": found.title,
+        "direction": found.direction,
+        "depth": found.depth,
+        "cut": found.cut,
+        "hints": list(found.hints),
         "reached": max((step.hop for step in found.steps), default=0),
         "groups": {reading: len(steps) for reading, steps in found.groups.items()},
         **({"memories": found.named()} if details else {}),

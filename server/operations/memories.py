@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -14,10 +15,16 @@ from speckit_memory.server.console.markdown import TEXT_FIELD, about, fields, on
 from speckit_memory.server.operations.fields import Flag, Folder, Limit, Name
 from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, Tool, View, operation
 from speckit_memory.server.views.memory_list import PartOfPage, is_passage, passage_text, rows_of, with_passages
-from speckit_memory.server.views.store_figures import left_out_text, store_figures
+
+if TYPE_CHECKING:
+    from speckit_memory.engine.documents.folder_ranking import FolderRanking, RankedFolder
+    from speckit_memory.engine.search.triggers import TriggerMatches
+    from speckit_memory.memory.store.reading.reader import StoreStatistics
 
 DATE = len("2026-11-22")
 """Length of a date; texts omit the time."""
+EXCERPT = 200
+"""Characters of a triggered memory that is not sent whole."""
 MOST_NAMED = 5
 """Related memories named to a client; the data has all."""
 
@@ -137,21 +144,17 @@ def _unused(values: Mapping[str, Any]) -> UnusedParameters | None:
 )
 def match(call: Call, params: PromptMatch) -> View:
     """Find memories whose trigger phrases occur in a PROMPT, faster than a search."""
-    from speckit_memory.server.views.rows.trigger_rows import related_rows, trigger_rows
-
     if not params.prompt.strip():
         raise SpeckitError("E043", "the prompt is empty", actions=("give the text to look for trigger phrases in",))
     if call.common and params.turn is not None and not params.session:
         raise SpeckitError("E031", "--turn needs --session, the session whose conversation it counts")
     memory, session = call.memory(), params.session if params.cognitive else ""
     found = memory.triggers.match(params.prompt, limit=params.limit, session=session, turn=params.turn)
-    rows = trigger_rows(
-        found,
-        text_field=call.way("text", TEXT_FIELD),
-        state=params.cognitive,
-        attention=bool(session),
-    )
-    related = related_rows(found)
+    rows = _trigger_rows(found, state=params.cognitive, attention=bool(session))
+    related: list[Row] = [
+        {"id": one.memory.id, "key": one.memory.key, "title": one.memory.title, "activation": round(one.activation, 4)}
+        for one in found.related
+    ]
     shown = related[:MOST_NAMED] if call.workspace else related
     named = ", ".join(f"{one_line(row['key'])} (id {row['id']})" for row in shown)
     mind = f"{found.attended} of them in the attention of session {one_line(session)}" if session and rows else ""
@@ -182,11 +185,36 @@ def match(call: Call, params: PromptMatch) -> View:
     )
 
 
+def _trigger_rows(found: TriggerMatches, *, state: bool, attention: bool) -> list[Row]:
+    """One row per match, best first, with the state of the memory and its attention in the session if wanted.
+
+    Memories that are HOT in the session have their whole text, others an excerpt.
+    """
+    from speckit_memory.memory.parsing.limits import cut_at_word
+
+    return [
+        {
+            "id": one.memory.id,
+            "key": one.memory.key,
+            "title": one.memory.title,
+            "score": round(one.score, 4),
+            "tier": str(one.memory.tier),
+            "phrases": list(one.phrases),
+            **({"learned_phrases": one.learned} if one.learned else {}),
+            **({"state": one.state} if state else {}),
+            **({"attention": round(one.attention, 4)} if attention else {}),
+            # memories with high attention are sent whole: the agent is working with them
+            TEXT_FIELD: one.text if one.whole else cut_at_word(one.text, EXCERPT),
+        }
+        for one in found.matches
+    ]
+
+
 def _match_cells(row: Row) -> tuple[str, ...]:
     title = row["title"] if row["title"] != row["key"] else ""
     learned = row.get("learned_phrases", 0)
     triggers = [*row["phrases"], *([plural(learned, "learned phrase")] if learned else [])]
-    text = " ".join(row["text"].split())
+    text = " ".join(row[TEXT_FIELD].split())
     return "\n".join([row["key"], f"triggered by: {', '.join(triggers)}", text]), title
 
 
@@ -228,7 +256,7 @@ def stats(call: Call, params: StoreCounts) -> View:
     inventory = call.memory().inventory
     ranked = inventory.folders(params.rank, exclude=params.exclude, scores=params.scores, archived=params.archived)
     found = inventory.stats()
-    figures = store_figures(found, ranked, params.limit, scores=params.scores)
+    figures = _store_figures(found, ranked, params.limit, scores=params.scores)
     # epoch seconds become ISO 8601; None stays None for an empty store
     dated: Row = {name: None if figures[name] is None else when(figures[name]) for name in ("oldest", "newest")}
     folders = [
@@ -264,7 +292,7 @@ def stats(call: Call, params: StoreCounts) -> View:
             "created": f"{dated['oldest'][:DATE]} to {dated['newest'][:DATE]}" if dated["oldest"] else "",
             "bytes": found.bytes,
             **answers,
-            "not ranked": left_out_text(figures["left_out"]),
+            "not ranked": _left_out_text(figures["left_out"]),
         },
         rows="folders",
         cells=lambda row: _folder_cells(row, params.rank),
@@ -284,3 +312,42 @@ def _folder_cells(row: Row, rank: str) -> tuple[str, ...]:
         score,
         *(f"{part:g}" for part in row.get("parts", {}).values()),
     )
+
+
+def _store_figures(stats: StoreStatistics, ranking: FolderRanking, folders: int, *, scores: bool) -> dict[str, Any]:
+    """The statistics of a store, with the first `folders` of the ranking."""
+    from speckit_memory.memory.store.reading.density import as_fields  # loads the store; not needed at start-up
+
+    return {
+        "memories": stats.memories,
+        "passages": stats.chunks,
+        "causal_links": stats.edges,
+        "edge_density": as_fields(stats.density),
+        "trigger_phrases": stats.triggers,
+        "pending_embeddings": stats.pending_embeddings,
+        "bytes": stats.bytes,
+        "oldest": stats.oldest,
+        "newest": stats.newest,
+        "by_tier": {str(tier): count for tier, count in stats.by_tier.items()},
+        "folder_count": len(stats.by_folder),
+        "left_out": {"excluded": ranking.excluded, "archives": ranking.archives, "put_away": ranking.put_away},
+        "folders": [_folder(one, scores) for one in ranking.folders[:folders]],
+    }
+
+
+def _folder(one: RankedFolder, scores: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"folder": one.folder, "memories": one.memories, "updated": one.updated}
+    if scores and one.worth:
+        parts = {name: round(value, 4) for name, value in asdict(one.worth).items()}
+        row |= {"score": parts.pop("score"), "parts": parts}
+    return row
+
+
+def _left_out_text(left_out: dict[str, int]) -> str:
+    """Describes what the ranking omits; "" for nothing."""
+    told = {
+        "excluded": f"{plural(left_out['excluded'], 'folder')} by pattern",
+        "archives": f"{plural(left_out['archives'], 'folder')} for an archive's name",
+        "put_away": f"{plural(left_out['put_away'], 'memory')} archived",
+    }
+    return ", ".join(text for name, text in told.items() if left_out[name])

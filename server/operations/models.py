@@ -49,7 +49,14 @@ def list_models(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- ther
     ]
     return View(
         plural(len(rows), "model"),
-        {"models": rows},
+        {
+            "models": rows,
+            "store": store,
+            "named": named,
+            "fetched": fetched,
+            "offered": can_be,
+            "missing": missing,
+        },
         facts={
             "being built": f"{build['name']}, {build['done']:,} of {build['total']:,} passages" if build else "",
             f"named by {EMBEDDER_VARIABLE}": named,
@@ -62,7 +69,6 @@ def list_models(call: Call, params: Parameters) -> View:  # noqa: ARG001 -- ther
             *([missing] if missing else []),
             f"services: {services} (docs/embedders.md)",
         ),
-        document={"store": store, "named": named, "fetched": fetched, "offered": can_be, "missing": missing},
     )
 
 

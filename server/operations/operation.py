@@ -113,7 +113,6 @@ class View:
         hints: Sentences on what to do next.
         remarks: Sentences that the command prints to standard error.
         problems: What was found to be wrong; the JSON document of the command is then that of an error.
-        document: JSON document of the command where it differs from `data`.
         status: Exit status of the command.
         reply: Further fields of the tool's `Reply`, such as its budget.
         reports: What the command prints instead, each as soon as there is one, with their documents as its JSON.
@@ -130,7 +129,6 @@ class View:
     hints: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
-    document: dict[str, Any] | None = None
     status: int = 0
     reply: dict[str, Any] = field(default_factory=dict)
     reports: Iterable[Report] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -11,11 +11,10 @@ from speckit_memory.errors.echo import plural
 from speckit_memory.server.console.markdown import TEXT_FIELD, about, one_line, quote_text
 from speckit_memory.server.operations.fields import MemoryKey, Name
 from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
-from speckit_memory.server.views.archived_text import away_data, away_text
-from speckit_memory.server.views.superseded_text import superseded_data, superseded_text
 
 if TYPE_CHECKING:
     from speckit_memory.engine.search.reading import TextExcerpt
+    from speckit_memory.memory.store.tables.memories.archivals import Away
     from speckit_memory.server.replies.envelope import Count
     from speckit_memory.server.workspace.workspace import Workspace
 
@@ -45,7 +44,7 @@ def show(call: Call, params: MemoryText) -> View:
     found = memory.documents.read(known_key(memory, params.key), section=params.section, first_line=params.from_line)
     memory.feedback.opened(found, session=params.session)
     record = found.memory
-    hidden = away_text(found.put_away, "`unarchive`") if found.put_away else ""
+    hidden = _away_text(found.put_away, "`unarchive`") if found.put_away else ""
     return View(
         f"{record.key}:{found.first_line}-{found.last_line} (id {record.id}, {record.tier})",
         {
@@ -55,11 +54,11 @@ def show(call: Call, params: MemoryText) -> View:
             "tier": str(record.tier),
             "lines": [found.first_line, found.last_line],
             "sections": list(found.sections),
-            **away_data(found.put_away),
-            **superseded_data(found),
+            **_away_data(found.put_away),
+            **_superseded_data(found),
             "text": found.text,
         },
-        hints=tuple(filter(None, (hidden, superseded_text(found)))),
+        hints=tuple(filter(None, (hidden, _superseded_text(found)))),
         text=found.text + "\n",
     )
 
@@ -103,10 +102,10 @@ def read_whole(
             break
     if rows:
         memory.feedback.opened(replace(readings[0], text=rows[0][TEXT_FIELD]), session=session)
-    if superseded := superseded_text(readings[0]):
+    if superseded := _superseded_text(readings[0]):
         hints.insert(0, one_line(superseded))
     if put_away := readings[0].put_away:
-        hints.append(away_text(put_away, "memory_validate as useful"))
+        hints.append(_away_text(put_away, "memory_validate as useful"))
     names = list(readings[0].sections)
     if names and not sections:
         told = min(MOST_SECTIONS, MOST_SECTIONS * budget // BUDGET)
@@ -117,8 +116,8 @@ def read_whole(
         {
             "sections": names[:MOST_SECTIONS],
             "results": rows,
-            **away_data(readings[0].put_away),
-            **superseded_data(readings[0]),
+            **_away_data(readings[0].put_away),
+            **_superseded_data(readings[0]),
         },
         rows="results",
         hints=tuple(hints),
@@ -167,3 +166,40 @@ def _row_text(_number: int, row: Row) -> str:
     tier = row["tier"] if row["tier"] != "normal" else ""
     head = f"\n## {one_line(row['key'])}:{first}-{last}"
     return "\n".join([head, about(title, section, f"id {row['id']}", tier), quote_text(row[TEXT_FIELD])])
+
+
+def _away_text(put_away: tuple[Away, float], way_back: str) -> str:
+    """Says why and since when a memory is hidden from searches, and how to restore it."""
+    from speckit_memory.server.views.rows.rows import when
+
+    reason, since = put_away[0], when(put_away[1])
+    # absent memories come back with their file, archived ones by a command
+    if reason == "absent":
+        return f"absent since {since}: no search finds it until its file is back and indexed"
+    return f"archived since {since} ({reason}): no search finds it; {way_back} brings it back"
+
+
+def _away_data(put_away: tuple[Away, float] | None) -> dict[str, Any]:
+    """The reason and date as a field of an answer; {} for a memory that searches find."""
+    from speckit_memory.server.views.rows.rows import when
+
+    if not put_away:
+        return {}
+    reason, since = put_away[0], when(put_away[1])
+    return {"absent": {"since": since}} if reason == "absent" else {"archived": {"reason": reason, "since": since}}
+
+
+def _superseded_text(reading: TextExcerpt) -> str:
+    """The memories that supersede it, as a line; "" if there are none."""
+    named = [
+        f"{other['key']} ({other['title']}, id {other['id']})"
+        if other["title"] != other["key"]
+        else f"{other['key']} (id {other['id']})"
+        for other in reading.superseded_by
+    ]
+    return f"superseded by {', '.join(named)}" if named else ""
+
+
+def _superseded_data(reading: TextExcerpt) -> dict[str, Any]:
+    """The superseding memories as a field of an answer; {} if there are none."""
+    return {"superseded_by": list(reading.superseded_by)} if reading.superseded_by else {}

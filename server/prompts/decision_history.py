@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from speckit_memory.server.console.arguments.memory_names import memory_name
-from speckit_memory.server.prompts.answers import text_of
-from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
+from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt, text_of
 
 
 async def write(arguments: Mapping[str, str], ask: Ask) -> str:

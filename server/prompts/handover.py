@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from speckit_memory.server.console.markdown import one_line
-from speckit_memory.server.prompts.answers import text_of
-from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
+from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt, text_of
 
 _ASKED = "where were we?"
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import mcp_types
-from mcp_types import CallToolResult
+from mcp import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
 from speckit_memory.errors import Problem, SpeckitError, nearest
+from speckit_memory.errors.codes import CODES
 from speckit_memory.errors.echo import abridge
 
 Completed = Literal["key", "folder", ""]
@@ -86,3 +88,18 @@ class Prompt:
         if problems:
             raise SpeckitError.of(problems)
         return {name: given.get(name, "").strip() for name in known}
+
+
+def text_of(answer: CallToolResult) -> str:
+    """The Markdown of an answer, with stored text safely quoted. Raises MCPError for a failure."""
+    if answer.is_error:
+        error = error_of(answer)
+        code = INVALID_PARAMS if CODES[error["code"]].callers_fault else INTERNAL_ERROR
+        raise MCPError(code=code, message=f"{error['code']} {error['message']}", data=answer.structured_content)
+    return "\n".join(block.text for block in answer.content if isinstance(block, TextContent))
+
+
+def error_of(answer: CallToolResult) -> dict[str, Any]:
+    """The error object of a failed answer."""
+    found: dict[str, Any] = (answer.structured_content or {})["error"]
+    return found

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from speckit_memory.server.console.markdown import one_line
-from speckit_memory.server.prompts.answers import error_of, text_of
-from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt
+from speckit_memory.server.prompts.prompt import QUOTED, Argument, Ask, Prompt, error_of, text_of
 
 _RELATED = 5
 _NO_STORE = "E010"

@@ -36,8 +36,7 @@ def keys(root: Path) -> list[str]:
 
 
 def supporters(root: Path, key: str) -> list[str]:
-    groups = call(root, ["lineage", key, "--json"]).json["groups"]
-    return [link["source"] for links in groups.values() for link in links]
+    return [link["source"] for link in call(root, ["lineage", key, "--json"]).json["links"]]
 
 
 @pytest.mark.requirement("T9.undone", "T9.file")

@@ -73,8 +73,8 @@ def test_a_profile_sends_nobody_to_a_tool_that_it_leaves_out(indexed: Path) -> N
 def test_what_the_prompt_of_the_small_profile_says_makes_the_link(workspace: Path) -> None:
     content = f"---\ncausalLinks: {{supersedes: [{WAL}]}}\n---\n\n# Journal\n\nThe write-ahead log is gone.\n"
     [saved] = calls(workspace, ("memory_save", {"title": "Journal", "content": content}), SPECKIT_PROFILE="core")
-    shown = call(workspace, ["lineage", saved["summary"].split(":")[0], "--json"]).json["groups"]
-    assert [link["target"] for link in shown["supersedes"]] == [WAL]
+    shown = call(workspace, ["lineage", saved["summary"].split(":")[0], "--json"]).json["links"]
+    assert [(link["reading"], link["target"]) for link in shown] == [("supersedes", WAL)]
 
 
 @pytest.mark.requirement("T26")

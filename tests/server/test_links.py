@@ -31,13 +31,13 @@ def test_links_are_made_changed_removed_and_undone_from_the_console(workspace: P
     later = call(workspace, ["links", "undo", "1"]).ended(2)
     assert "E083: the link was changed again by change 3 after change 1" in later.err
     assert call(workspace, ["links", "undo", "3"]).status == 0
-    back = call(workspace, ["lineage", TONE, "--json"]).json["groups"]["supersedes"][0]
+    back = call(workspace, ["lineage", TONE, "--json"]).json["links"][0]
     assert (back["strength"], back["evidence"]) == (0.6, "said so")
     assert "was undone by change 4" in call(workspace, ["links", "undo", "3"]).err
 
     undone = call(workspace, ["links", "undo", "--by", "manual", "--json"]).json
     assert ([change["id"] for change in undone["undone"]], undone["refused"]) == ([2, 1], [])
-    assert call(workspace, ["lineage", TONE, "--json"]).json["links"] == 0
+    assert call(workspace, ["lineage", TONE, "--json"]).json["links"] == []
     assert call(workspace, ["links", "undo"]).status == 2
 
 
@@ -74,8 +74,8 @@ def test_the_console_tells_a_lineage_as_text_json_and_diagram(workspace: Path) -
     chosen = call(
         workspace, ["lineage", FUSION, "--relation", "caused", "--relation", "supersedes", "--depth", "1", "--json"]
     ).json
-    assert {name: len(links) for name, links in chosen["groups"].items()} == {"caused": 1}
-    assert call(workspace, ["lineage", WAL, "--direction", "outgoing", "--json"]).json["links"] == 4
+    assert chosen["groups"] == {"caused": 1}
+    assert len(call(workspace, ["lineage", WAL, "--direction", "outgoing", "--json"]).json["links"]) == 4
     diagram = call(workspace, ["lineage", WAL, "--mermaid"]).out
     assert diagram.startswith("flowchart LR\n")
     assert diagram.count("-->") + diagram.count("-.->") == 4

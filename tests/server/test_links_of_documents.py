@@ -155,7 +155,7 @@ def test_links_that_other_words_and_documents_declare_are_changed_and_taken_out_
     ran = call(workspace, ["links", "add", "docs/new.md", "supports", TONE, "--strength", "0.9", "--json"])
     changed = ran.json["link"]
     assert (changed["strength"], changed["created_by"]) == (0.9, "document")
-    caused = call(workspace, ["lineage", TONE, "--relation", "caused", "--json"]).json["groups"]["caused"][0]["edge"]
+    caused = call(workspace, ["lineage", TONE, "--relation", "caused", "--json"]).json["links"][0]["edge"]
     for number in (caused, changed["id"]):
         assert call(workspace, ["links", "remove", str(number)]).status == 0
     assert (links(workspace), (workspace / "docs/new.md").read_text()) == ([], "New.\n")

@@ -21,11 +21,9 @@ def written(root: Path, files: dict[str, str]) -> None:
 
 def edges(root: Path, key: str) -> list[tuple[str, str, str, float, str]]:
     """Those of one document: source, relation, target, strength and evidence."""
-    groups = call(root, ["lineage", key, "--depth", "1", "--json"]).json["groups"]
+    links = call(root, ["lineage", key, "--depth", "1", "--json"]).json["links"]
     return sorted(
-        (edge["source"], edge["relation"], edge["target"], edge["strength"], edge["evidence"])
-        for group in groups.values()
-        for edge in group
+        (edge["source"], edge["relation"], edge["target"], edge["strength"], edge["evidence"]) for edge in links
     )
 
 

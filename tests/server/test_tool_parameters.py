@@ -450,7 +450,7 @@ CASES: dict[str, dict[str, Case]] = {
         "name": Case({}, ("a", "b"), both("data.checkpoint.name", "a", "b")),
         "specFolder": Case({"name": "a"}, (None, "docs/cache"), both("data.checkpoint.memories", 6, 2),
             between=FORGOTTEN),
-        "metadata": Case({"name": "a"}, (None, {"why": "x"}), one_says("data.checkpoint.metadata", False, True),
+        "metadata": Case({"name": "a"}, (None, {"why": "x"}), both("data.checkpoint.metadata", {}, {"why": "x"}),
             between=FORGOTTEN),
     },
     "checkpoint_list": {
