@@ -19,6 +19,7 @@ from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Databas
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
 
 SCHEMES = ("postgresql://", "postgres://")
 OLDEST = 160_000
@@ -89,8 +90,11 @@ class PostgresDatabase(Database):
         self._commits = 0
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """Opens the store that the link at this path names, and creates its schema and its workspace if needed.
+    def open(
+        cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS, unfinished: bool = False
+    ) -> Self:
+        """Opens the store that the link at this path names, and creates its schema and its workspace if needed;
+        `unfinished` opens the copy that is to become that store.
 
         Raises E020 (psycopg is missing, no server, no rights, an old server, no pgvector, a role that row-level
         security does not bind), E023 (the schema could not be created) and E025 (newer than this version).
@@ -98,6 +102,8 @@ class PostgresDatabase(Database):
         from speckit_memory.memory.store.postgres import opening
 
         database = cls(path, path.read_text(encoding="utf-8").strip(), busy_timeout_ms=busy_timeout_ms)
+        if unfinished:
+            database.workspace += UNFINISHED
         with opening.coded_errors(database.url):
             database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
         return database
