@@ -20,7 +20,8 @@ _SHARED = (
     'CREATE TABLE workspaces (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL)',
     "CREATE TABLE commits (count bigint NOT NULL, "
     "workspace int PRIMARY KEY DEFAULT current_setting('speckit.workspace')::int)",
-    "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT CASE WHEN v IS NULL THEN 'null' "
+    "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "
+    "SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list AS SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
