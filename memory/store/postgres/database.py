@@ -93,11 +93,18 @@ class PostgresDatabase(Database):
     def open(
         cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS, unfinished: bool = False
     ) -> Self:
-        """Opens the store that the link at this path names, and creates its schema and its workspace if needed;
-        `unfinished` opens the copy that is to become that store.
+        """Opens the store that the link at this path names, and creates its schema and its workspace if needed.
 
-        Raises E020 (psycopg is missing, no server, no rights, an old server, no pgvector, a role that row-level
-        security does not bind), E023 (the schema could not be created) and E025 (newer than this version).
+        Args:
+            path: The store link.
+            create: Whether a missing workspace is created.
+            busy_timeout_ms: How long writes wait for another writer.
+            unfinished: Opens the copy that is to become this store.
+
+        Raises:
+            SpeckitError: E010 (no such workspace), E020 (psycopg is missing, no server, no rights, an old server, no
+                pgvector, a role that row-level security does not bind, an unfinished copy), E023 (the schema could not
+                be created) and E025 (newer than this version).
         """
         from speckit_memory.memory.store.postgres import opening
 
