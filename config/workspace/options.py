@@ -15,6 +15,7 @@ from annotated_types import Interval
 
 from speckit_memory.config.files.patterns import compile_patterns
 from speckit_memory.config.workspace.formats import FORMATS
+from speckit_memory.config.workspace.store_address import ADDRESS, is_address
 from speckit_memory.config.yaml.accepted import Accepted
 from speckit_memory.errors import Where
 
@@ -107,6 +108,13 @@ def _useless(pattern: str, key: str) -> str:
     except ValueError:
         meant = False
     return "" if meant else "it matches nothing"
+
+
+def _address(value: Any) -> str:
+    """The address of a store in PostgreSQL."""
+    if not isinstance(value, str) or not is_address(value):
+        raise ValueError
+    return str(value)
 
 
 def _format(value: Any) -> str:
@@ -227,13 +235,15 @@ class CheckpointLimits:
 class WorkspaceConfig:
     """The settings of a workspace, in the order and form of the file.
 
-    `deadline_ms` is that of searches, None for none. `absent_days` is how long a memory whose file is absent is kept
-    (docs/lifecycle.md), `extensions_memory_mb` 0 for no limit. `origins` tells where each value that is not the default
-    was set: the place of its key in the file, or the name of an environment variable.
+    `store` is "" for the store's file in the workspace. `deadline_ms` is that of searches, None for none. `absent_days`
+    is how long a memory whose file is absent is kept (docs/lifecycle.md), `extensions_memory_mb` 0 for no limit.
+    `origins` tells where each value that is not the default was set: the place of its key in the file, or the name of
+    an environment variable.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
+    store: Annotated[str, Accepted(f"the address of a store in PostgreSQL, {ADDRESS}", _address, example=ADDRESS)] = ""
     sources: SourcePatterns = SourcePatterns()
     deadline_ms: Annotated[
         float | None, Accepted("a number of milliseconds, 0 for no deadline", _milliseconds, example="2000")

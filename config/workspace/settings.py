@@ -9,7 +9,9 @@ from os.path import lexists
 from pathlib import Path
 
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
+from speckit_memory.config.files.regular_file import workspace_text
 from speckit_memory.config.workspace.options import DEADLINE_MS, EntityLinking, RecordingOptions, VectorIndexing
+from speckit_memory.config.workspace.store_address import is_address, store_label, store_link
 from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
@@ -102,6 +104,7 @@ SHIPPED = "shipped"
 class Settings:
     """The store, the pipeline and the workspace of one process.
 
+    `db` is the file of the store, or the store link of a store in PostgreSQL (docs/postgresql.md).
     `root` is the folder to which keys of memories are relative; `deadline_ms` is that of searches, None for none.
     `pipeline` is a path, the name of a preset or a label for a value, and `pipeline_by` its origin: the call, an
     environment variable, the path of the workspace's file, or `SHIPPED`. `overrides` are step parameters set by the
@@ -119,6 +122,11 @@ class Settings:
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     entities: EntityLinking = "off"
+
+    @property
+    def store_told(self) -> str:
+        """The store, for display: the address of one in PostgreSQL, else its path."""
+        return store_label(self.db)
 
     @property
     def pipeline_told(self) -> str:
@@ -142,23 +150,46 @@ def settings(
     """The settings in force: argument, then environment, then the workspace's files, then default.
 
     Args:
-        db: Path of the store.
+        db: Path of the store, or the address of one in PostgreSQL.
         pipeline: Name of a preset, or a path.
         root: The workspace.
         environ: Environment variables; those of the process by default.
 
     Raises:
-        SpeckitError: E014 for the home folder of an unknown user.
+        SpeckitError: E014 for the home folder of an unknown user; E020, E030 or E057 for an address of a store that
+            cannot be used.
     """
     environ = os.environ if environ is None else environ
     base = resolve_path(named_path(root, "the workspace") if root else root_named_in(environ))
-    file = Path(db or environ.get(DB_VARIABLE) or base / DEFAULT_DB)
-    try:
-        file = file.expanduser()
-    except RuntimeError as error:
-        raise SpeckitError("E014", f"'{file}' cannot be the store: {error}", actions=("write the path out",)) from error
+    file = _store(db, base, environ)
     chosen, by = _pipeline(pipeline, base, environ)
     return Settings(file, chosen, base, environ, pipeline_by=by)
+
+
+def _store(named: str | Path | None, root: Path, environ: Mapping[str, str]) -> Path:
+    """The path of the store in force: its file, or its store link."""
+    text, origin = (str(named), "this call") if named else (environ.get(DB_VARIABLE, ""), DB_VARIABLE)
+    if not text:
+        text, origin = _configured_store(root), str(root / CONFIG_FILE)
+    if is_address(text):
+        return store_link(text, root / FOLDER, origin)
+    file = Path(text or root / DEFAULT_DB)
+    try:
+        return file.expanduser()
+    except RuntimeError as error:
+        raise SpeckitError("E014", f"'{file}' cannot be the store: {error}", actions=("write the path out",)) from error
+
+
+def _configured_store(root: Path) -> str:
+    """The address that the workspace's file gives under `store`, "" if none. Raises the problem with it; those who read
+    the whole file report the others."""
+    file = root / CONFIG_FILE
+    text, _ = workspace_text(file)
+    if text is None or "store" not in text:
+        return ""
+    from speckit_memory.config.workspace.configured_store import configured_store
+
+    return configured_store(text, str(file))
 
 
 def _pipeline(named: str | None, root: Path, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from speckit_memory.config.files.regular_file import workspace_text
+from speckit_memory.config.workspace.configured_store import ACTIONS, without_password
 from speckit_memory.config.workspace.options import (
     KEYS,
     MEMORY_MB,
@@ -34,7 +35,6 @@ from speckit_memory.config.yaml.binding import bind, setting_from_text
 from speckit_memory.config.yaml.reader import Node, Scalar, YamlMapping, plain, read
 from speckit_memory.errors import Problem, SpeckitError, Where
 
-ACTIONS = ("correct the value at the position shown", "see docs/workspace.md")
 VARIABLES = {
     DEADLINE_VARIABLE: ("deadline_ms",),
     EXTENSIONS_VARIABLE: ("extensions",),
@@ -63,8 +63,9 @@ def read_workspace_config(
     origins: dict[str, Where | str] = {}
     if text is not None:
         node, problems = read(text, str(file))
-        config, misshapen = bind(WorkspaceConfig, _in_present_form(node), "the file", ACTIONS)
-        problems = [*problems, *misshapen]
+        bound, unsafe = without_password(_in_present_form(node), str(file))
+        config, misshapen = bind(WorkspaceConfig, bound, "the file", ACTIONS)
+        problems = [*problems, *unsafe, *misshapen]
         entries = node.entries if isinstance(node, YamlMapping) else ()
         origins = {entry.key: entry.where for entry in entries if entry.key in KEYS}
     for variable, path in VARIABLES.items():

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE
+from speckit_memory.config.workspace.store_address import address_at, store_label
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.own_queries import own_documents, own_queries
@@ -25,7 +26,6 @@ from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, 
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.schema.migrations import applied_migrations
-from speckit_memory.memory.store.postgres.database import is_link
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import token_sets
@@ -224,10 +224,10 @@ def verify_stores(
 
 def _stamp(memory: Memory, path: Path) -> StoreStamp:
     def read(connection: Connection) -> StoreStamp:
-        remote = is_link(path)
+        remote = bool(address_at(path))
         engine = value(connection, "SELECT current_setting('server_version')" if remote else "SELECT sqlite_version()")
         return StoreStamp(
-            store=path.read_text(encoding="utf-8").strip() if remote else str(path),
+            store=store_label(path),
             engine=f"{'PostgreSQL' if remote else 'SQLite'} {engine}",
             schema=applied_migrations(connection)[-1],
             store_id=value(connection, "SELECT store_id FROM store_identity"),

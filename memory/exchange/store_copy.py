@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from speckit_memory.config.workspace.store_address import address_at, store_label
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints import deletions
 from speckit_memory.memory.store.checkpoints.folder import Folder
@@ -23,7 +24,7 @@ from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import unfinished_file
 from speckit_memory.memory.store.postgres import copying as workspaces
-from speckit_memory.memory.store.postgres.database import PostgresDatabase, is_link
+from speckit_memory.memory.store.postgres.database import PostgresDatabase
 from speckit_memory.memory.store.tables.meta import delete_meta
 from speckit_memory.memory.store.transfer.row_copy import WORDS_UNTIL, RowCopy, TableDigest, digests, total_rows
 
@@ -85,14 +86,14 @@ class _Counter:
 
 
 def _require_free(target: Path) -> None:
-    if is_link(target):
+    if address_at(target):
         taken = workspaces.workspace_exists(target)
         begun = workspaces.workspace_exists(target, unfinished=True)
     else:
         taken, begun = os.path.lexists(target), unfinished_file(target).exists()
     if taken:
         actions = ("name a file that does not exist, or another workspace: ?workspace=NAME",)
-        raise SpeckitError("E014", f"{_label(target)} exists already; a copy is a new store", actions=actions)
+        raise SpeckitError("E014", f"{store_label(target)} exists already; a copy is a new store", actions=actions)
     if not begun:
         for beside in (evaluation_file(target), Folder(target).path, deletions.shelf(target).path):
             if os.path.lexists(beside):
@@ -100,14 +101,10 @@ def _require_free(target: Path) -> None:
                 raise SpeckitError("E014", f"{beside} exists already and belongs to another store", actions=actions)
 
 
-def _label(path: Path) -> str:
-    return workspaces.address_of(path) if is_link(path) else str(path)
-
-
 @contextmanager
 def _unfinished(target: Path) -> Iterator[Database]:
     """The store that is being filled."""
-    if is_link(target):
+    if address_at(target):
         with PostgresDatabase.open(target, unfinished=True) as database:
             yield database
     else:
@@ -124,7 +121,7 @@ def _compared(
         if wanted != found:
             raise SpeckitError(
                 "E024",
-                f"the copy differs from {_label(origin.path)} in {wanted.name}: {wanted.rows:,} rows with the digest "
+                f"the copy differs from {store_label(origin.path)} in {wanted.name}: {wanted.rows:,} rows with the digest "
                 f"{wanted.digest}, but {found.rows:,} with {found.digest}",
                 hint="The copy stays unfinished. An index of words that is out of step with its texts cannot be equal.",
                 actions=("run `speckit-memory doctor --repair` on the source, then copy again",),

@@ -12,6 +12,7 @@ import click
 
 from speckit_memory.config.files.paths import named_path, resolve_path, working_folder
 from speckit_memory.config.workspace.settings import DB_VARIABLE, FOLDER, ROOT_VARIABLE, settings, workspace_root
+from speckit_memory.config.workspace.store_address import is_address, require_address
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import keep_out_of_git, make_folder
 from speckit_memory.server.console.arguments.options import Common, shared_options
@@ -57,7 +58,7 @@ def command(common: Common, write: bool, named: tuple[str, ...]) -> None:
     configured = [configure(client, entry, root, made if write else None) for client in chosen]
     client = {"mcpServers": {NAME: entry}}
     if common.as_json:
-        document = {"workspace": str(root), "store": str(settings(root=root).db), **asdict(made), "client": client}
+        document = {"workspace": str(root), "store": settings(root=root).store_told, **asdict(made), "client": client}
         print_json({**document, "clients": [asdict(one) for one in configured]})
         return
     done = f"created {', '.join(made.created)}" if made.created else "nothing to create"
@@ -113,7 +114,9 @@ def _entry(root: Path) -> Entry:
     script = shutil.which(sys.argv[0])
     environment = {ROOT_VARIABLE: str(root)}
     if db := os.environ.get(DB_VARIABLE):
-        environment[DB_VARIABLE] = str(named_path(db, DB_VARIABLE).absolute())
+        environment[DB_VARIABLE] = (
+            require_address(db, DB_VARIABLE) if is_address(db) else str(named_path(db, DB_VARIABLE).absolute())
+        )
     return {
         "command": str(Path(script).absolute()) if script else "speckit-memory",
         "args": ["serve"],

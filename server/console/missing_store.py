@@ -18,7 +18,7 @@ _NAMED = ("correct the path", "leave --db out for the store of the workspace", "
 
 
 def no_store(
-    config: Settings, actions: tuple[str, ...], further: str = "", *, named: Path | None = None
+    config: Settings, actions: tuple[str, ...], further: str = "", *, named: Path | str | None = None
 ) -> SpeckitError:
     """Builds the E010 for a missing store, with the workspace and the reason for choosing it.
 
@@ -26,11 +26,11 @@ def no_store(
         config: The settings, with the path of the store.
         actions: Steps to try.
         further: Text appended to the message.
-        named: The file given with --db, if any; the hint names the option then.
+        named: The store given with --db, if any; the hint names the option then.
     """
     if named:
         return SpeckitError(
-            "E010", f"there is no store at {config.db}{further}", hint="--db names it.", actions=actions
+            "E010", f"there is no store at {config.store_told}{further}", hint="--db names it.", actions=actions
         )
     if config.environ.get(ROOT_VARIABLE):
         why = f"{ROOT_VARIABLE} names it"
@@ -40,7 +40,7 @@ def no_store(
         why = f"no folder from {_start()} upwards contains {FOLDER} or .git"
     return SpeckitError(
         "E010",
-        f"there is no store at {config.db}{further}",
+        f"there is no store at {config.store_told}{further}",
         hint=f"Nothing has been indexed for the workspace {config.root} ({why}).",
         actions=actions,
     )

@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from speckit_memory.config.files.paths import named_path
-from speckit_memory.config.workspace.settings import FOLDER, settings
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.config.workspace.store_address import ADDRESS, is_address
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.memory.store.postgres.database import is_url, link
 from speckit_memory.server.operations.fields import RARE, DryRun, Flag, InFolder, Name
 from speckit_memory.server.operations.operation import Call, Option, Parameters, Row, View, operation
 
@@ -116,16 +116,14 @@ def _imported_cells(row: Row) -> tuple[str, ...]:
     return (f"{row['outcome']} {row['key']}{': ' if row['why'] else ''}{row['why']}",)
 
 
-STORE = "the path of a store file, or postgresql://USER@HOST/DATABASE?workspace=NAME"
+STORE = f"the path of a store file, or {ADDRESS}"
 Store = Annotated[str, Field(min_length=1, max_length=4096)]
 _OPERATORS = "an operator moves a store between machines; an agent works in the store that it is given"
 
 
 def _place(store: str, name: str) -> Path:
     """The file of a store, or the store link of its address."""
-    if is_url(store):
-        return link(store, settings().root / FOLDER / "postgres")
-    return named_path(store, name)
+    return settings(store).db if is_address(store) else named_path(store, name)
 
 
 class StoreCopyParameters(Parameters):

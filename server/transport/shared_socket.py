@@ -37,7 +37,7 @@ _DECIDING = (
     *("HOME", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
     *("OPENAI_API_KEY", "VOYAGE_API_KEY", "SSL_CERT_FILE", "SSL_CERT_DIR"),
 )
-_DECIDING_BEGINNINGS = ("SPECKIT_", "LC_", "PYTHON", "TOKENIZERS_", "HF_", "FASTEMBED_", "CUDA_", "TORCH_")
+_DECIDING_BEGINNINGS = ("SPECKIT_", "PG", "LC_", "PYTHON", "TOKENIZERS_", "HF_", "FASTEMBED_", "CUDA_", "TORCH_")
 _DECIDING_ENDINGS = ("_NUM_THREADS", "_PROXY", "_proxy")
 _PASSED = ("PATH", "TMPDIR", "USER", "LOGNAME")
 """Variables that the process takes from its first client. They say where programs and temporary files are, and differ

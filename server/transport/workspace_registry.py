@@ -10,6 +10,7 @@ from pathlib import Path
 from speckit_memory.config.pipelines.sources import presets
 from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.config.workspace.settings import BY_CALL, CONFIG_FILE, FLAGS_FILE, settings
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.config.workspace.workspace_file import profile_in_force
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import require_file, store_is_there
@@ -79,7 +80,7 @@ def check_configuration(common: Common, root: Path | None = None) -> None:
     unusable, the shipped ones are used instead.
     """
     config = settings(common.db, common.pipeline, root)
-    if store_is_there(config.db):
+    if store_is_there(config.db) and not address_at(config.db):
         require_file(config.db, create=True, writable=False)
     if lexists(config.root / CONFIG_FILE):
         from speckit_memory.config.workspace.workspace_file import load_workspace_config

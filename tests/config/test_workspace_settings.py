@@ -31,6 +31,10 @@ SHARE = "a share of the queries from 0 to 1"
 PASSAGES = 'a whole number of passages from 0 to 1000000000, "exact" or "off"'
 
 SETTINGS: dict[str, tuple[object, str, dict[str, object], list[str]]] = {
+    "store": (
+        "", "the address of a store in PostgreSQL, postgresql://USER@HOST/DATABASE?workspace=NAME",
+        {"postgresql://speckit@localhost/speckit": "postgresql://speckit@localhost/speckit"}, ["3", "memory.db", "[a]"],
+    ),
     "sources.include": (
         (), "a list of patterns, such as ['drafts/', '*.tmp.md']", {}, ["docs", "{a: 1}", "1"],
     ),

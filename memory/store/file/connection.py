@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import apsw
 
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.guarding import store_file
@@ -121,10 +123,10 @@ class Database:
         Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
-        from speckit_memory.memory.store.postgres import database as remote
-
-        if cls is Database and remote.is_link(path):
-            return remote.PostgresDatabase.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
+        if cls is Database and address_at(path):
+            # by its name: that engine is built on this module, and its driver may be missing
+            engine = import_module("speckit_memory.memory.store.postgres.database").PostgresDatabase
+            return engine.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
         require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)

@@ -5,29 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
-from speckit_memory.memory.store.postgres.database import SCHEMA, PostgresDatabase
+from speckit_memory.memory.store.postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
     from speckit_memory.memory.store.file.connection import Transaction
 
 
-def address_of(link: Path) -> str:
-    """The address in a store link."""
-    return link.read_text(encoding="utf-8").strip()
-
-
 def workspace_exists(link: Path, *, unfinished: bool = False) -> bool:
     """Whether the database has the workspace of a store link, or an unfinished copy of that name.
 
-    Raises E020 as `PostgresDatabase.open`.
+    Raises E050 to E059 as `PostgresDatabase.open`.
     """
     from speckit_memory.memory.store.postgres import opening
 
-    database = PostgresDatabase(link, address_of(link))
+    opening.require_driver()
+    database = PostgresDatabase(link, address_at(link))
     name = f"{database.workspace}{UNFINISHED}" if unfinished else database.workspace
     with opening.coded_errors(database.url), opening.plain_session(database.url) as session:
-        if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.workspaces",)).fetchone()[0] is None:
+        if session.execute("SELECT to_regclass(%s)", (f"{opening.SCHEMA}.workspaces",)).fetchone()[0] is None:
             return False
         return session.execute("SELECT 1 FROM workspaces WHERE name = %s", (name,)).fetchone() is not None
 

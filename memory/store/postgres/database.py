@@ -1,12 +1,11 @@
 """A store in PostgreSQL: opening it by URL, its connections, and its transactions.
 
-At a store's path lies a *store link*, a small file with the URL. What is kept next to a store, such as segments and the
-evaluation database, is kept next to the link: segments are a cache of this machine.
+At a store's path lies a *store link* (`config.workspace.store_address`). What is kept next to a store, such as segments
+and the evaluation database, is kept next to the link: segments are a cache of this machine.
 """
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
@@ -21,48 +21,7 @@ from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
 
-SCHEMES = ("postgresql://", "postgres://")
-OLDEST = 160_000
-"""The oldest server: 16 has IS JSON and takes subqueries without a name."""
 DEFAULT_WORKSPACE = "default"
-SCHEMA = "speckit"
-_CREATING = 0x53504B43
-"""Key of the advisory lock of the process that creates or migrates the schema."""
-
-
-def is_url(text: str) -> bool:
-    """Whether a text names a store in PostgreSQL."""
-    return text.startswith(SCHEMES)
-
-
-def is_link(path: Path) -> bool:
-    """Whether the file at a path is a store link."""
-    try:
-        with path.open("rb") as file:
-            return is_url(file.read(16).decode("utf-8", "replace"))
-    except OSError:
-        return False
-
-
-def link(url: str, folder: Path) -> Path:
-    """The path of the store link for a URL, which is written if it is missing.
-
-    Raises E014 for a URL with a password, and E020 when the link cannot be written.
-    """
-    if urlsplit(url).password:
-        raise SpeckitError(
-            "E014",
-            "the address of the store holds a password",
-            actions=("put it into the file that PGPASSFILE names, or into PGPASSWORD",),
-        )
-    path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.store"
-    try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(url + "\n", encoding="utf-8")
-    except OSError as error:
-        raise SpeckitError("E020", f"{path} could not be written: {error.strerror}") from error
-    return path
 
 
 class PostgresDatabase(Database):
@@ -102,13 +61,13 @@ class PostgresDatabase(Database):
             unfinished: Opens the copy that is to become this store.
 
         Raises:
-            SpeckitError: E010 (no such workspace), E020 (psycopg is missing, no server, no rights, an old server, no
-                pgvector, a role that row-level security does not bind, an unfinished copy), E023 (the schema could not
-                be created) and E025 (newer than this version).
+            SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E050 to E059 (the driver, the server, the
+                role or the database cannot be used), E023 (the schema could not be created) and E025 (newer than this
+                version).
         """
         from speckit_memory.memory.store.postgres import opening
 
-        database = cls(path, path.read_text(encoding="utf-8").strip(), busy_timeout_ms=busy_timeout_ms)
+        database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms)
         if unfinished:
             database.workspace += UNFINISHED
         with opening.coded_errors(database.url):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +10,13 @@ from typing import Any
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
-from speckit_memory.memory.store.postgres.database import _CREATING, OLDEST, SCHEMA
 from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, derived, secured
 
+OLDEST = 160_000
+"""The oldest server: 16 has IS JSON and takes subqueries without a name."""
+SCHEMA = "speckit"
+_CREATING = 0x53504B43
+"""Key of the advisory lock of the process that creates or migrates the schema."""
 _SHARED = (
     'CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at text NOT NULL, '
     "rowid int GENERATED ALWAYS AS IDENTITY)",
@@ -36,45 +39,76 @@ _SHARED = (
 
 
 def require_driver() -> None:
-    """Raises E020 when the packages of the extra are not installed."""
-    if importlib.util.find_spec("psycopg") is None:
-        raise SpeckitError(
-            "E020",
-            "a store in PostgreSQL needs the package psycopg",
-            actions=("pip install 'speckit-memory[postgres]'",),
-        )
+    """Raises E050 when the packages of the extra are not installed, or the driver lacks its library."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise SpeckitError("E050", f"the package psycopg cannot be used: {_first(error)}") from error
 
 
 @contextmanager
 def coded_errors(url: str) -> Iterator[None]:
-    """Raises E020 for every failure of the driver, with what to do about it."""
+    """Raises E030, E051, E054, E056, E058 or E059 for what keeps a connection from being made, and E023 for any other
+    failure of the driver; each with what to do about it."""
     require_driver()
     import psycopg
 
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
-        role = psycopg.conninfo.conninfo_to_dict(url).get("user", "the role")
-        statement = f'GRANT CREATE ON DATABASE … TO "{role}"'
+        role, database = _names(url)
+        if SCHEMA in str(error):
+            step = f'GRANT {SCHEMA} TO "{role}"  -- {SCHEMA}: the role that made the store'
+        else:
+            step = f'GRANT CREATE ON DATABASE "{database}" TO "{role}"'
         raise SpeckitError(
-            "E020", f"the role may not create the store: {_first(error)}", actions=(statement,)
+            "E054", f"the role {role} may not use the store: {_first(error)}", actions=(step,)
         ) from error
     except psycopg.OperationalError as error:
-        text = str(error)
-        actions: tuple[str, ...] = ("check that the server runs and that the address is right",)
-        if "SSL" in text or "ssl" in text:
-            actions = ("set ssl = on in postgresql.conf", "or leave sslmode out of the address")
-        elif "password" in text or "authentication" in text:
-            actions = ("put the password into the file that PGPASSFILE names",)
-        elif "does not exist" in text:
-            actions = ("CREATE DATABASE …, or name another one in the address",)
-        raise SpeckitError("E020", f"PostgreSQL could not be reached: {_first(error)}", actions=actions) from error
+        raise _unreachable(url, error) from error
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is None:  # the address itself
+            raise SpeckitError(
+                "E030", f"the address of the store is not accepted: {_first(error)}", actions=("correct the address",)
+            ) from error
+        raise SpeckitError("E023", f"the schema could not be created: {_first(error)}") from error
     except psycopg.Error as error:
         raise SpeckitError("E023", f"the schema could not be created: {_first(error)}") from error
 
 
+def _unreachable(url: str, error: Exception) -> SpeckitError:
+    """The error for a connection that could not be made. libpq gives no codes, only texts."""
+    role, database = _names(url)
+    text = str(error)
+    code = "E051"
+    actions: tuple[str, ...] = ()
+    if "pg_hba.conf" in text or "authentication" in text or "password" in text:
+        code = "E058"
+        if "no encryption" in text:
+            actions = ("add sslmode=require to the address of the store", "check its line in pg_hba.conf")
+    elif "SSL" in text or "certificate" in text:
+        code = "E056"
+    elif f'role "{role}" does not exist' in text:
+        code, actions = "E058", (f'CREATE ROLE "{role}" LOGIN', "or name another role in the address of the store")
+    elif f'database "{database}" does not exist' in text:
+        code, actions = "E059", (f'CREATE DATABASE "{database}" OWNER "{role}"',)
+    elif "permission denied for database" in text:
+        code, actions = "E054", (f'GRANT CONNECT ON DATABASE "{database}" TO "{role}"',)
+    return SpeckitError(code, f"PostgreSQL could not be reached: {_first(error)}", actions=actions)
+
+
 def _first(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
+
+
+def _names(url: str) -> tuple[str, str]:
+    """The role and the database of an address, as libpq completes it."""
+    from psycopg.pq import Conninfo
+
+    given = {option.keyword: option.val for option in Conninfo.parse(url.encode())}
+    preset = {option.keyword: option.val for option in Conninfo.get_defaults()}
+    role = (given.get(b"user") or preset.get(b"user") or b"speckit").decode()
+    return role, (given.get(b"dbname") or preset.get(b"dbname") or role.encode()).decode()
 
 
 def connect(url: str, vector: int, workspace: int) -> Any:
@@ -104,8 +138,8 @@ def plain_session(url: str) -> Any:
 def prepare(url: str, workspace: str, *, create: bool) -> tuple[int, int]:
     """Checks the server, creates what is missing, and returns the number of pgvector's type and of the workspace.
 
-    Raises E010 for an unknown workspace that may not be created, E020 for an unusable server or role, and E025 for a
-    schema of a later version.
+    Raises E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server or role,
+    and E025 for a schema of a later version.
     """
     with plain_session(url) as session:
         _require_server(session)
@@ -120,21 +154,19 @@ def prepare(url: str, workspace: str, *, create: bool) -> tuple[int, int]:
 def _require_server(session: Any) -> None:
     if session.info.server_version < OLDEST:
         raise SpeckitError(
-            "E020",
-            f"PostgreSQL {session.info.server_version // 10_000} is too old, {OLDEST // 10_000} is needed",
-            actions=("upgrade the server",),
+            "E052", f"PostgreSQL {session.info.server_version // 10_000} is too old, {OLDEST // 10_000} is needed"
         )
     (bound,) = session.execute(
         "SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     if not bound:
         raise SpeckitError(
-            "E020",
+            "E055",
             f"row-level security does not bind the role {session.info.user}, so that workspaces would not be apart",
             actions=(
                 "CREATE ROLE speckit LOGIN",
                 f'GRANT CREATE ON DATABASE "{session.info.dbname}" TO speckit',
-                "CREATE EXTENSION IF NOT EXISTS vector",
+                "name that role in the address of the store",
             ),
         )
 
@@ -152,9 +184,12 @@ def _vector_type(session: Any) -> int:
         return int(session.execute(named).fetchone()[0])
     except psycopg.Error as error:
         raise SpeckitError(
-            "E020",
+            "E053",
             f"the database {session.info.dbname} has no pgvector: {_first(error)}",
-            actions=("CREATE EXTENSION vector  -- as an administrator, in this database",),
+            actions=(
+                "CREATE EXTENSION vector  -- as an administrator, in this database",
+                "if the server does not have it: install pgvector there (docs/postgresql.md)",
+            ),
         ) from error
 
 
@@ -185,7 +220,12 @@ def _workspace(session: Any, name: str, *, create: bool) -> int:
     if session.execute("SELECT 1 FROM workspaces WHERE name = %s", (name + UNFINISHED,)).fetchone():
         raise unfinished_copy(f"the workspace {name}")
     if not create:
-        raise SpeckitError("E010", f"there is no workspace {name} in this database")
+        raise SpeckitError(
+            "E010",
+            f"there is no workspace '{name}' in the database {session.info.dbname}",
+            hint="The address of the store names it: ?workspace=NAME.",
+            actions=("correct the name", "create it: run `speckit-memory index PATH`"),
+        )
     with session.transaction():
         (number,) = session.execute("INSERT INTO workspaces (name) VALUES (%s) RETURNING id", (name,)).fetchone()
         session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from speckit_memory.config.files.paths import named_path, working_folder
+from speckit_memory.config.workspace.store_address import is_address, require_address
 from speckit_memory.errors import NotFoundError, SpeckitError, StoreError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.console import completion
@@ -28,7 +29,7 @@ Option = Literal["db", "pipeline", "set", "json", "verbose"]
 class Common:
     """The values of the shared options; `runs_pipeline`: whether the command has options for a pipeline."""
 
-    db: Path | None = None
+    db: Path | str | None = None
     pipeline: str | None = None
     overrides: dict[str, str] = field(default_factory=dict)
     as_json: bool = False
@@ -79,6 +80,19 @@ def shared_options(*wanted: Option) -> Callable[[Command], Command]:
     return decorate
 
 
+class StoreName(click.Path):
+    """Option type for a store: a `Path`, or the text of an address. Raises E030 and E057 for a bad address."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Converts to a path or checks an address."""
+        if isinstance(value, str) and is_address(value):
+            return require_address(value, "--db")
+        return super().convert(value, param, ctx)
+
+
 def _parse_overrides(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     overrides = {}
     for value in values:
@@ -95,9 +109,10 @@ def _parse_overrides(_context: click.Context, _parameter: click.Parameter, value
 _OPTIONS: dict[Option, Callable[[Command], Command]] = {
     "db": click.option(
         "--db",
-        type=click.Path(dir_okay=True, path_type=Path),
-        metavar="FILE",
-        help="The store; else SPECKIT_DB, else .speckit/memory.db in the workspace root.",
+        type=StoreName(),
+        metavar="FILE|URL",
+        help="The store, a file or a PostgreSQL address; else SPECKIT_DB, else `store` in .speckit/config.yaml, else "
+        ".speckit/memory.db in the workspace root.",
     ),
     "pipeline": click.option(
         "--pipeline",

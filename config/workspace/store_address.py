@@ -1,0 +1,90 @@
+"""Addresses of stores in PostgreSQL, and the store links that stand for them in a workspace.
+
+A *store link* is a small file with the address of a store. What lies next to a store file, such as segments and the
+evaluation database, lies next to the link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from speckit_memory.config.files.paths import is_folder
+from speckit_memory.errors import SpeckitError
+
+SCHEMES = ("postgresql://", "postgres://")
+ADDRESS = "postgresql://USER@HOST/DATABASE?workspace=NAME"
+LINKS = "postgres"
+"""The folder in `.speckit` with a folder for each store in PostgreSQL."""
+LINK = "memory.store"
+_SECRETS = {"password", "sslpassword"}
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names a store in PostgreSQL."""
+    return text.startswith(SCHEMES)
+
+
+def require_address(text: str, origin: str) -> str:
+    """Returns an address that may be written down.
+
+    Raises E057 for an address with a password, which is not repeated, and E030 for one that is no URL.
+    """
+    try:
+        parts = urlsplit(text)
+        secret = parts.password is not None or any(name in _SECRETS for name, _ in parse_qsl(parts.query))
+        number = parts.port
+    except ValueError:
+        secret, number = "@" in text, -1
+    if secret:
+        raise SpeckitError("E057", f"the address of the store, given by {origin}, holds a password")
+    if number == -1 or "\n" in text:
+        raise SpeckitError("E030", f"{origin}: this is no address of a store; accepted: {ADDRESS}")
+    return text
+
+
+def address_at(path: Path) -> str:
+    """The address in the store link at a path, "" if there is no store link. Raises E057 for one with a password."""
+    try:
+        with path.open("rb") as file:
+            if not is_address(file.read(16).decode("utf-8", "replace")):
+                return ""
+        return require_address(path.read_text(encoding="utf-8").strip(), str(path))
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def store_label(path: Path) -> str:
+    """The store at a path, for messages: the address in a store link, or the path."""
+    return address_at(path) or str(path)
+
+
+def store_link(address: str, folder: Path, origin: str) -> Path:
+    """The path of the store link for an address, which is written if it is missing.
+
+    Args:
+        address: The address.
+        folder: The product's folder in the workspace, which is made unless the workspace itself is missing.
+        origin: What gives the address, for messages.
+
+    Raises:
+        SpeckitError: E057 or E030 for the address, E020 if the link cannot be written.
+    """
+    require_address(address, origin)
+    links = folder / LINKS
+    path = links / hashlib.sha256(address.encode()).hexdigest()[:16] / LINK
+    try:
+        if is_folder(folder.parent) and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # the folder may be in a repository without the list of ignored files that a store file brings
+            (links / ".gitignore").write_text("*\n", encoding="utf-8")
+            path.write_text(address + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SpeckitError(
+            "E020",
+            f"{path} could not be written: {error.strerror}",
+            hint="A workspace keeps the address of its store, and files made from the store, in its folder.",
+            actions=("make the workspace's folder .speckit writable",),
+        ) from error
+    return path
