@@ -121,7 +121,8 @@ def _compared(
         if wanted != found:
             raise SpeckitError(
                 "E024",
-                f"the copy differs from {store_label(origin.path)} in {wanted.name}: {wanted.rows:,} rows with the digest "
+                f"the copy differs from {store_label(origin.path)} in {wanted.name}: "
+                f"{wanted.rows:,} rows with the digest "
                 f"{wanted.digest}, but {found.rows:,} with {found.digest}",
                 hint="The copy stays unfinished. An index of words that is out of step with its texts cannot be equal.",
                 actions=("run `speckit-memory doctor --repair` on the source, then copy again",),
