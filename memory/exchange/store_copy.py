@@ -25,8 +25,7 @@ from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import unfinished_file
 from speckit_memory.memory.store.postgres import copying as workspaces
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
-from speckit_memory.memory.store.tables.meta import delete_meta
-from speckit_memory.memory.store.transfer.row_copy import WORDS_UNTIL, RowCopy, TableDigest, digests, total_rows
+from speckit_memory.memory.store.transfer.row_copy import RowCopy, TableDigest, digests, total_rows
 
 OnProgress = Callable[[int, int], None]
 
@@ -66,7 +65,7 @@ def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
         translate_errors(target),
     ):
         count = _Counter(total_rows(there) * 2, progress)
-        RowCopy(there, copy.reader(), count).run()
+        RowCopy(there, copy, count).run()
         tables = tuple(_compared(origin, there, copy, count))
         saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
         evaluation = _copy_evaluation(source, target)
@@ -165,7 +164,6 @@ def _finish(copy: Database, target: Path) -> None:
     """Gives the copy its name."""
     if isinstance(copy, PostgresDatabase):
         with copy.write() as txn:
-            delete_meta(txn, WORDS_UNTIL)
             workspaces.give_name(copy, txn)
         return
     copy.close()
@@ -177,5 +175,3 @@ def _finish(copy: Database, target: Path) -> None:
         path.rename(target)
     except OSError as error:
         raise SpeckitError("E020", f"{path} could not be renamed: {error.strerror}") from error
-    with Database.open(target, create=False) as database, database.write() as txn:
-        delete_meta(txn, WORDS_UNTIL)

@@ -24,8 +24,3 @@ def get_metas(connection: Connection, keys: Sequence[str]) -> Mapping[str, str]:
 def set_meta(txn: Transaction, key: str, value: str) -> None:
     """Sets a fact, replacing its former value."""
     txn.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def delete_meta(txn: Transaction, key: str) -> None:
-    """Deletes a fact, if it was ever set."""
-    txn.connection.execute("DELETE FROM meta WHERE key = ?", (key,))

@@ -20,7 +20,7 @@ from speckit_memory.memory.store.file.connection import Connection, Database, Tr
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
 from speckit_memory.memory.store.postgres.schema import Table, derived
-from speckit_memory.memory.store.tables.meta import get_meta, set_meta
+from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface
 from speckit_memory.memory.store.transfer.copying import OF_THE_FILE
@@ -28,8 +28,6 @@ from speckit_memory.memory.store.transfer.copying import OF_THE_FILE
 BATCH = 2_000
 WORDS_BATCH = 200
 """Memories whose words are indexed in one transaction."""
-WORDS_UNTIL = "copy_words_until"
-"""Key in `meta` of an unfinished copy: the greatest id of a memory whose words are indexed."""
 _FIELDS = {"title": 0, "triggers": 1, "path": 2, "body": 3}
 _SURFACE_FIELDS = {"title": 0, "body": 1}
 
@@ -140,11 +138,14 @@ class _VectorRows:
 class RowCopy:
     """The copy of one store's rows to another store, which nobody else uses."""
 
-    def __init__(self, source: Connection, target: Connection, on_rows: OnRows) -> None:
-        """`source` is inside a read transaction for as long as the copy takes; `target` has no transaction."""
+    def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
+        """`source` is inside a read transaction for as long as the copy takes."""
         self._source = source
-        self._target = target
+        self._target = target.reader()
         self._on_rows = on_rows
+        # the words of a memory are indexed in one transaction, by ascending ids
+        greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
+        self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
 
     def run(self) -> None:
         """Copies what the target lacks."""
@@ -162,7 +163,8 @@ class RowCopy:
                 return
             if len(known) < len(page):
                 there = iter(())  # these were the target's last rows
-                self._forget_words()
+                if self._words_until:
+                    self._forget_words()
                 with _writing(self._target) as txn:
                     part.insert(txn, page[len(known) :])
             done += len(page)
@@ -172,7 +174,8 @@ class RowCopy:
 
     def _begin_anew(self, part: _Part, done: int) -> None:
         """Copies all rows of a part again: those of the target are a new store's, or the source has changed."""
-        self._forget_words()
+        if self._words_until:
+            self._forget_words()
         self._on_rows(-done)
         with _writing(self._target) as txn:
             part.clear(txn)
@@ -180,26 +183,21 @@ class RowCopy:
 
     def _forget_words(self) -> None:
         """Deletes the words of the target before its texts change."""
-        until = int(get_meta(self._target, WORDS_UNTIL) or 0)
-        if not until:
-            return
         with _writing(self._target) as txn:
-            for (memory,) in rows(self._target, "SELECT id FROM memories WHERE id <= ?", (until,)):
+            for (memory,) in rows(self._target, "SELECT id FROM memories WHERE id <= ?", (self._words_until,)):
                 fulltext.delete(txn, memory)
                 surface.delete(txn, memory)
-            set_meta(txn, WORDS_UNTIL, "0")
+        self._words_until = 0
 
     def _index_words(self) -> None:
-        until = int(get_meta(self._target, WORDS_UNTIL) or 0)
-        done = value(self._target, "SELECT count(*) FROM memories WHERE id <= ?", (until,))
-        self._on_rows(done)
+        until = self._words_until
+        self._on_rows(value(self._target, "SELECT count(*) FROM memories WHERE id <= ?", (until,)))
         chosen = f"SELECT id FROM memories WHERE id > ? ORDER BY id LIMIT {WORDS_BATCH}"
         while ids := [number for (number,) in rows(self._target, chosen, (until,))]:
             until = ids[-1]
             with _writing(self._target) as txn:
                 fulltext.fill(txn, ids)
                 surface.fill(txn, ids)
-                set_meta(txn, WORDS_UNTIL, str(until))
             self._on_rows(len(ids))
 
 
@@ -208,7 +206,7 @@ def parts(source: Connection) -> list[_Part]:
     facts about the whole store, since storing vectors writes some of them."""
     tables = dict(derived().tables)
     meta = tables.pop("meta")
-    left_out = ", ".join(f"'{key}'" for key in (*OF_THE_FILE, WORDS_UNTIL))
+    left_out = ", ".join(f"'{key}'" for key in OF_THE_FILE)
     return [
         *map(_TableRows, tables.values()),
         _VectorRows(get_meta(source, vectors.MODEL) or ""),
