@@ -30,6 +30,7 @@ GROUPS = {
     "task": "Record the knowledge before and after a task, and show what tasks taught.",
     "graph": "The causal graph: show its density, link memories that share names, remove those links.",
     "checkpoint": "Checkpoints of the store: create, list, restore, delete.",
+    "store": "Whole stores: copy to another place, verify that two answer alike.",
     "model": "Embedding models: list, download, switch, go back.",
     "pipeline": "Check, show, plan, compare, tune and calibrate pipelines.",
     "shadow": "Results of shadow pipelines, which run alongside the served one.",

@@ -1,10 +1,16 @@
-"""Move memories between stores by files: export and import (feature I13)."""
+"""Move memories between stores: export and import (feature I13), copies of whole stores and their verification."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
+from pydantic import Field
+
+from speckit_memory.config.files.paths import named_path
+from speckit_memory.config.workspace.settings import settings
+from speckit_memory.config.workspace.store_address import ADDRESS, is_address
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
 from speckit_memory.server.operations.fields import RARE, DryRun, Flag, InFolder, Name
@@ -108,3 +114,82 @@ def import_memories(call: Call, params: StoreImport) -> View:
 
 def _imported_cells(row: Row) -> tuple[str, ...]:
     return (f"{row['outcome']} {row['key']}{': ' if row['why'] else ''}{row['why']}",)
+
+
+STORE = f"the path of a store file, or {ADDRESS}"
+Store = Annotated[str, Field(min_length=1, max_length=4096)]
+_OPERATORS = "an operator moves a store between machines; an agent works in the store that it is given"
+
+
+def _place(store: str, name: str) -> Path:
+    """The file of a store, or the store link of its address."""
+    return settings(store).db if is_address(store) else named_path(store, name)
+
+
+class StoreCopyParameters(Parameters):
+    source: Annotated[Store, Option(f"The store: {STORE}.", argument=True, metavar="FROM")]
+    target: Annotated[Store, Option("Where it is copied to; nothing may be there.", argument=True, metavar="TO")]
+
+
+@operation("administration", "store copy", one_door=_OPERATORS, shared=("json",))
+def copy(call: Call, params: StoreCopyParameters) -> View:
+    """Copy a store to a new place: FROM and TO are files or postgresql://… addresses.
+
+    Ids, history, words, vectors, the embedding cache, checkpoints, deletions and the evaluation database are copied,
+    and every table is compared at the end. Others may use FROM meanwhile. TO is refused as unfinished until then. After
+    an interruption, the same command continues.
+    """
+    from speckit_memory.memory.exchange.store_copy import copy_store
+
+    source, target = _place(params.source, "FROM"), _place(params.target, "TO")
+    with call.progress("copying") as progress:
+        done = copy_store(source, target, progress)
+    told = sum(table.rows for table in done.tables)
+    return View(
+        f"{params.target}: {plural(done.memories, 'memory')}, {told:,} rows in {len(done.tables)} tables, all equal",
+        {
+            "from": params.source,
+            "to": params.target,
+            "memories": done.memories,
+            "checkpoints": done.checkpoints,
+            "deletions": done.deletions,
+            "evaluation": done.evaluation,
+            "tables": [{"name": one.name, "rows": one.rows, "digest": one.digest} for one in done.tables],
+        },
+        facts={
+            "checkpoints": done.checkpoints or "",
+            "deletions": done.deletions or "",
+            "evaluation database": "copied" if done.evaluation else "",
+        },
+        hints=(f"`speckit-memory store verify {quote(params.source)} {quote(params.target)}` compares answers",),
+    )
+
+
+class StoreVerification(Parameters):
+    first: Annotated[Store, Option(f"A store: {STORE}.", argument=True, metavar="A")]
+    second: Annotated[Store, Option("The other store.", argument=True, metavar="B")]
+    questions: Annotated[
+        int, Field(strict=True, ge=1, le=10_000), Option("Number of questions; up to half are recorded ones of A.")
+    ] = 200
+    seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1), Option("Seeds the choice of questions.")] = 20
+
+
+@operation("administration", "store verify", one_door=_OPERATORS, reads=True, shared=("json", "verbose"))
+def verify(call: Call, params: StoreVerification) -> View:
+    """Certify that the stores A and B give equal answers; exit with 1 if they do not.
+
+    Both are asked recorded questions of A, and questions made of its memories, through the pipeline in use. Ids must be
+    equal and scores within 0.000001. Nothing is written to either store.
+    """
+    from speckit_memory.evaluation.comparing.store_parity import verify_stores
+
+    with call.progress("asking") as progress:
+        certificate = verify_stores(
+            _place(params.first, "A"),
+            _place(params.second, "B"),
+            questions=params.questions,
+            seed=params.seed,
+            progress=progress,
+        )
+    report = certificate.as_report()
+    return View(report.verdict, dict(report.data), reports=(report,), status=int(not certificate.equal))

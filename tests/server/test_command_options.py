@@ -296,6 +296,18 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
                        "more --into new --json"),
         "--db": E("elsewhere/memory.db", lambda _, b: Path("elsewhere/memory.db").exists() and b.json["created"] == 1),
     }),
+    "store copy": ("memory.db copy.db --json", {
+        "source": E("missing.db", lambda a, b: a.status == 0 and "E010" in b.out),
+        "target": E("memory.db", lambda a, b: a.status == 0 and "E014" in b.out),
+    }),
+    "store verify": ("memory.db memory.db --questions 3 --json", {
+        "first": E("missing.db", lambda a, b: a.status == 0 and "E010" in b.out),
+        "second": E("missing.db", lambda a, b: a.status == 0 and "E010" in b.out),
+        "--questions": E("5", show(lambda x: x["recorded"] + x["made"], 3, 5)),
+        "--seed": E("5", lambda a, b: a.json["digests"]["questions"] != b.json["digests"]["questions"]),
+        "--verbose": E("", lambda a, b: "store id of both" not in a.out and "store id of both" in b.out,
+                       "memory.db memory.db --questions 3"),
+    }),
     "lineage": ("docs/tone.md --json", {}),
     "links add": ("docs/tone.md supports docs/cjk.md --json", {}),
     "links remove": ("1 --json", {}),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import apsw
 
-from speckit_memory.memory.store.file.guarding.store_file import make_file
+from speckit_memory.memory.store.file.guarding.store_file import make_file, unfinished_file
 
 
 def copy_into(connection: apsw.Connection, target: Path) -> None:
     """Copies the file consistently, replacing an earlier copy; the copy gets its name only when it is complete."""
-    unfinished = target.with_name(f"{target.name}.unfinished")
+    unfinished = unfinished_file(target)
     unfinished.unlink(missing_ok=True)  # of a process that was killed
     make_file(unfinished)
     # one step over all pages copies a single snapshot, even while others write

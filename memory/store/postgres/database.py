@@ -19,6 +19,7 @@ from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Databas
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
 
 DEFAULT_WORKSPACE = "default"
 
@@ -50,15 +51,27 @@ class PostgresDatabase(Database):
         self._commits = 0
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
+    def open(
+        cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS, unfinished: bool = False
+    ) -> Self:
         """Opens the store that the link at this path names, and creates its schema and its workspace if needed.
 
-        Raises E010 (no such workspace), E050 to E059 (the driver, the server, the role or the database cannot be
-        used), E023 (the schema could not be created) and E025 (newer than this version).
+        Args:
+            path: The store link.
+            create: Whether a missing workspace is created.
+            busy_timeout_ms: How long writes wait for another writer.
+            unfinished: Opens the copy that is to become this store.
+
+        Raises:
+            SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E050 to E059 (the driver, the server, the
+                role or the database cannot be used), E023 (the schema could not be created) and E025 (newer than this
+                version).
         """
         from speckit_memory.memory.store.postgres import opening
 
         database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms)
+        if unfinished:
+            database.workspace += UNFINISHED
         with opening.coded_errors(database.url):
             database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
         return database

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, derived, secured
 
@@ -126,16 +127,21 @@ def connect(url: str, vector: int, workspace: int) -> Any:
     return Connection(session, derived().tables, workspace)
 
 
+def plain_session(url: str) -> Any:
+    """A session of the driver, of no workspace; as a context manager it is closed at the end."""
+    require_driver()
+    import psycopg
+
+    return psycopg.connect(url, autocommit=True, options=f"-c search_path={SCHEMA},public")
+
+
 def prepare(url: str, workspace: str, *, create: bool) -> tuple[int, int]:
     """Checks the server, creates what is missing, and returns the number of pgvector's type and of the workspace.
 
     Raises E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server or role,
     and E025 for a schema of a later version.
     """
-    require_driver()
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True, options=f"-c search_path={SCHEMA},public") as session:
+    with plain_session(url) as session:
         _require_server(session)
         session.execute("SELECT pg_advisory_lock(%s)", (_CREATING,))
         vector = _vector_type(session)
@@ -211,6 +217,8 @@ def _workspace(session: Any, name: str, *, create: bool) -> int:
     found = session.execute("SELECT id FROM workspaces WHERE name = %s", (name,)).fetchone()
     if found:
         return int(found[0])
+    if session.execute("SELECT 1 FROM workspaces WHERE name = %s", (name + UNFINISHED,)).fetchone():
+        raise unfinished_copy(f"the workspace {name}")
     if not create:
         raise SpeckitError(
             "E010",

@@ -25,7 +25,7 @@ from speckit_memory.memory.store.writing.writer import delete_index_rows
 
 BATCH = 2_000
 """Number of vectors read at a time: all those of a large store need not fit in memory."""
-_OF_THE_FILE = ("segment", "segment_forgotten", "segment_failure")
+OF_THE_FILE = ("segment", "segment_forgotten", "segment_failure")
 """Keys in `meta` of facts about the file itself, not about its contents."""
 _OF_VECTORS = (vectors.MODEL, vectors.DIMENSIONS, token_sets.MODEL, token_sets.WIDTH)
 
@@ -154,7 +154,7 @@ def forget_what_belongs_to_no_memory(txn: Transaction, folder: str = "") -> None
 
 def copy_facts(source: Connection, txn: Transaction) -> None:
     """Replaces the facts about the whole store, except those about its file and its vectors (for these see `copy`)."""
-    mine = ", ".join(f"'{key}'" for key in (*_OF_THE_FILE, *_OF_VECTORS))
+    mine = ", ".join(f"'{key}'" for key in (*OF_THE_FILE, *_OF_VECTORS))
     txn.connection.execute(f"DELETE FROM meta WHERE key NOT IN ({mine})")
     for key, fact in rows(source, f"SELECT key, value FROM meta WHERE key NOT IN ({mine})"):
         set_meta(txn, key, fact)

@@ -37,6 +37,8 @@ FOR_THE_OWNER = 0o600
 """Mode of a store: it holds the texts of files that may be private. SQLite gives its log and index the same mode."""
 FOLDER_FOR_THE_OWNER = 0o700
 
+UNFINISHED = ".unfinished"
+"""Ending of the name of a copy until it is complete."""
 LOGS_KEPT = 3
 """Number of logs of earlier files that are kept next to a store."""
 
@@ -52,6 +54,21 @@ def start_of(path: Path) -> bytes:
 def store_is_there(path: Path) -> bool:
     """Whether a file or folder exists at a store's path. Raises E020 for an impossible path."""
     return _stat(path) is not None
+
+
+def unfinished_file(path: Path) -> Path:
+    """The file that a copy fills before it gets this path."""
+    return path.with_name(f"{path.name}{UNFINISHED}")
+
+
+def unfinished_copy(name: str) -> SpeckitError:
+    """E020 for a store that a copy has not finished."""
+    return SpeckitError(
+        "E020",
+        f"{name} is a copy of a store that is not finished",
+        hint="It was interrupted, or still runs. Nothing of it is served.",
+        actions=("run `speckit-memory store copy FROM TO` again: it continues where it ended",),
+    )
 
 
 def require_file(
@@ -75,6 +92,8 @@ def require_file(
         raise SpeckitError("E014", f"{path} cannot be a store: the path is not UTF-8", hint=hint, actions=actions)
     found = _stat(path)
     if found is None:
+        if unfinished_file(path).exists():
+            raise unfinished_copy(str(path))
         if not create:
             raise SpeckitError("E010", f"there is no store at {path}", actions=("run `speckit-memory index PATH`",))
         make_folder(path.parent)

@@ -1,0 +1,177 @@
+"""Copies a store as a whole, between files and databases: rows with their ids, checkpoints, the evaluation database.
+
+A copy is made under another name, `NAME.unfinished`, and gets its own when it has been compared with the source. So an
+interrupted copy is never served, and continues when it is begun again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckit_memory.config.workspace.store_address import address_at, store_label
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.checkpoints import deletions
+from speckit_memory.memory.store.checkpoints.folder import Folder
+from speckit_memory.memory.store.evaluation.database import BUSY_TIMEOUT_MS, evaluation_file
+from speckit_memory.memory.store.evaluation.file import EvaluationFile
+from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.file.copying import copy_into
+from speckit_memory.memory.store.file.guarding.failures import translate_errors
+from speckit_memory.memory.store.file.guarding.store_file import unfinished_file
+from speckit_memory.memory.store.postgres import copying as workspaces
+from speckit_memory.memory.store.postgres.database import PostgresDatabase
+from speckit_memory.memory.store.transfer.row_copy import RowCopy, TableDigest, digests, total_rows
+
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCopy:
+    """A finished copy: the tables, which are equal in both stores, and what lies next to the store."""
+
+    tables: tuple[TableDigest, ...]
+    checkpoints: int
+    deletions: int
+    evaluation: bool
+
+    @property
+    def memories(self) -> int:
+        """Number of memories."""
+        return next(table.rows for table in self.tables if table.name == "memories")
+
+
+def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
+    """Copies a store to a place that holds none, as of the moment when the copy begins or continues.
+
+    Args:
+        source: The file or the store link of the store. Others may use it meanwhile.
+        target: The file or the store link of the copy.
+        progress: Called with the numbers of rows copied and compared, and of all of them.
+
+    Raises:
+        SpeckitError: E010 without a store, E014 if the target exists, E020 and E062 if it cannot be written, E024 if
+            the copy is not equal.
+    """
+    _require_free(target)
+    with (
+        Database.open(source, create=False) as origin,
+        origin.snapshot_read() as there,
+        _unfinished(target) as copy,
+        translate_errors(target),
+    ):
+        count = _Counter(total_rows(there) * 2, progress)
+        RowCopy(there, copy, count).run()
+        tables = tuple(_compared(origin, there, copy, count))
+        saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
+        evaluation = _copy_evaluation(source, target)
+        _finish(copy, target)
+    return StoreCopy(tables, saved[0], saved[1], evaluation)
+
+
+class _Counter:
+    """Adds up rows for a progress bar."""
+
+    def __init__(self, total: int, progress: OnProgress) -> None:
+        self._done, self._total, self._progress = 0, total, progress
+
+    def __call__(self, further: int) -> None:
+        self._done += further
+        self._progress(min(self._done, self._total), self._total)
+
+
+def _require_free(target: Path) -> None:
+    if address_at(target):
+        taken = workspaces.workspace_exists(target)
+        begun = workspaces.workspace_exists(target, unfinished=True)
+    else:
+        taken, begun = os.path.lexists(target), unfinished_file(target).exists()
+    if taken:
+        actions = ("name a file that does not exist, or another workspace: ?workspace=NAME",)
+        raise SpeckitError("E014", f"{store_label(target)} exists already; a copy is a new store", actions=actions)
+    if not begun:
+        for beside in (evaluation_file(target), Folder(target).path, deletions.shelf(target).path):
+            if os.path.lexists(beside):
+                actions = (f"move {beside} away",)
+                raise SpeckitError("E014", f"{beside} exists already and belongs to another store", actions=actions)
+
+
+@contextmanager
+def _unfinished(target: Path) -> Iterator[Database]:
+    """The store that is being filled."""
+    if address_at(target):
+        with PostgresDatabase.open(target, unfinished=True) as database:
+            yield database
+    else:
+        with Database.open(unfinished_file(target)) as database:
+            yield database
+
+
+def _compared(
+    origin: Database, there: Connection, copy: Database, count: Callable[[int], None]
+) -> Iterator[TableDigest]:
+    """The digest of each table. Raises E024 for one that is not equal."""
+    here = copy.reader()
+    for wanted, found in zip(digests(origin, there), digests(copy, here), strict=True):
+        if wanted != found:
+            raise SpeckitError(
+                "E024",
+                f"the copy differs from {store_label(origin.path)} in {wanted.name}: "
+                f"{wanted.rows:,} rows with the digest "
+                f"{wanted.digest}, but {found.rows:,} with {found.digest}",
+                hint="The copy stays unfinished. An index of words that is out of step with its texts cannot be equal.",
+                actions=("run `speckit-memory doctor --repair` on the source, then copy again",),
+            )
+        count(wanted.rows)
+        yield wanted
+
+
+def _copy_folder(source: Folder, target: Folder) -> int:
+    """Copies the checkpoints or deletions of a store and compares them; returns their number."""
+    if not source.path.is_dir():
+        return 0
+    try:
+        ignored = shutil.ignore_patterns(".lock", "*.partial*")
+        shutil.copytree(source.path, target.path, ignore=ignored, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise SpeckitError("E062", f"{source.path} could not be copied to {target.path}: {error}") from error
+    copied = {one.name: one for one in target.all()}
+    for one in source.all():
+        if copied.get(one.name) != one:
+            raise SpeckitError("E062", f"{one.name} of {source.path} is not equal in {target.path}")
+    return len(copied)
+
+
+def _copy_evaluation(source: Path, target: Path) -> bool:
+    """Copies the evaluation database, if there is one."""
+    file = evaluation_file(source)
+    if not file.exists():
+        return False
+    opened = EvaluationFile(file, create=False, busy_timeout_ms=BUSY_TIMEOUT_MS)
+    try:
+        with translate_errors(evaluation_file(target)):
+            copy_into(opened.open(), evaluation_file(target))
+    finally:
+        opened.close()
+    return True
+
+
+def _finish(copy: Database, target: Path) -> None:
+    """Gives the copy its name."""
+    if isinstance(copy, PostgresDatabase):
+        with copy.write() as txn:
+            workspaces.give_name(copy, txn)
+        return
+    copy.close()
+    path = unfinished_file(target)
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise SpeckitError("E022", f"{path} is open in another process", actions=("copy again when it has ended",))
+    try:
+        path.rename(target)
+    except OSError as error:
+        raise SpeckitError("E020", f"{path} could not be renamed: {error.strerror}") from error
