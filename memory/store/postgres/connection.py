@@ -93,7 +93,9 @@ class _TextsDumper(Dumper):
     oid = TEXT_ARRAY
 
     def dump(self, obj: Texts) -> bytes:
-        quoted = ('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in obj)
+        quoted = (
+            '"' + text.replace("\0", NO_CHARACTER).replace("\\", "\\\\").replace('"', '\\"') + '"' for text in obj
+        )
         return ("{" + ",".join(quoted) + "}").encode()
 
 
@@ -197,6 +199,9 @@ class Connection:
         return found
 
 
+NO_CHARACTER = "\ufdd0"
+"""Stands for NUL in what is looked for: Unicode keeps it from being a character, so that nothing is found."""
+_WRITES = ("INSERT", "UPDATE", "DELETE", "WITH")
 BLOCK = 2_000
 """Rows of a whole table that are read at a time."""
 _FEW = (" WHERE ", " LIMIT ", " GROUP BY ", "DISTINCT", "PRAGMA_", " UNION ")
@@ -277,7 +282,7 @@ class Cursor:
             if cursor.description is not None:
                 self._columns = tuple(column.name for column in cursor.description)
                 self._rows = iter(cursor.fetchall())
-            if words.startswith(("INSERT", "UPDATE", "DELETE", "WITH")):
+            if words.startswith(_WRITES):
                 connection._changed = max(0, cursor.rowcount)
 
     def _stream(self, sql: str, values: list[Binding]) -> None:
@@ -307,11 +312,21 @@ def _remaining(cursor: psycopg.RawServerCursor[Any]) -> Iterator[tuple[Any, ...]
 
 
 def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
-    """The values of a statement's placeholders, in the form that the driver takes."""
+    """The values of a statement's placeholders, in the form that the driver takes.
+
+    Names count in the order in which they come. Raises ConstraintError for NUL in a text to be stored.
+    """
     if isinstance(bindings, Mapping):
-        return [_bound(bindings[str(name)]) for name in statement.parameters]
-    # names count in the order in which they come
-    return [_bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)]
+        bound = [_bound(bindings[str(name)]) for name in statement.parameters]
+    else:
+        bound = [
+            _bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)
+        ]
+    if any(isinstance(value, str) and "\0" in value for value in bound):
+        if statement.sql.startswith(_WRITES[:3]):
+            raise failures.ConstraintError("PostgreSQL takes no text with the character NUL")
+        bound = [value.replace("\0", NO_CHARACTER) if isinstance(value, str) else value for value in bound]
+    return bound
 
 
 def _bound(value: Binding) -> Binding:

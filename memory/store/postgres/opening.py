@@ -29,7 +29,8 @@ _SHARED = (
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list AS SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' "
-    "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids')",
+    "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
+    "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size AS SELECT 8192 AS page_size",
     f"CREATE VIEW pragma_page_count AS SELECT pg_relation_size('{SCHEMA}.chunks') / 8192 AS page_count",
     "CREATE VIEW sqlite_schema AS SELECT 'table' AS type, relname::text AS name FROM pg_class "

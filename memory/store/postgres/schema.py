@@ -148,7 +148,8 @@ def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
             deed = words[at + 7 : at + 9] if words[at + 7] == "SET" else words[at + 7 : at + 8]
             how = f"SET NULL ({name})" if deed[0] == "SET" else deed[0]
             constraints.append(
-                f"FOREIGN KEY ({WORKSPACE}, {name}) REFERENCES {target} ({WORKSPACE}, {column}) ON DELETE {how}"
+                f"FOREIGN KEY ({WORKSPACE}, {name}) REFERENCES {target} ({WORKSPACE}, {column}) "
+                f"ON DELETE {how} DEFERRABLE"
             )
             at += 7 + len(deed)
         elif words[at] in ("CHECK", "AS"):

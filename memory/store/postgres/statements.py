@@ -315,6 +315,7 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "GROUP_CONCAT": _group_concat,
     "TOTAL": lambda arguments: ["coalesce", "(", "sum", "(", *arguments[0], ")", ",", "0", ")"],
     "JSON_TYPE": lambda arguments: ["json_typeof", "(", "(", *arguments[0], ")", ":: json", ")"],
+    "JSON_GROUP_ARRAY": lambda arguments: ["json_agg", "(", *_commas(arguments), ")", "::text"],
     "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
     "JSON_EXTRACT": _json_extract,
     "SUBSTR": lambda arguments: [

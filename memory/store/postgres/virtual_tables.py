@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from speckit_memory.memory.store.file.schema.declared import declared
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 from speckit_memory.memory.store.postgres import ranking
 
@@ -27,6 +29,7 @@ _CONCERNED = re.compile(
 )
 _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)\s+(VALUES|SELECT)(.*)", re.DOTALL)
 _INSERT_ANEW = re.compile(r"INSERT INTO temp.surface_anew \(rowid, title, body\) SELECT (.*)", re.DOTALL)
+_SHAPE = re.compile(r"PRAGMA (table_info|foreign_key_list)\((\w+)\)")
 _WITHIN = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?"
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
@@ -57,7 +60,7 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     if not concerns(sql):
         return None
     if sql.startswith("PRAGMA"):
-        return ()
+        return _pragma(connection, sql)
     if found := _INSERT.match(sql):
         return _insert(connection, *found.groups(), bindings)
     if found := _DELETE.match(sql):
@@ -78,6 +81,17 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     if "surface_fts MATCH" in sql and sql.startswith("SELECT rowid"):
         return _holding(connection, sql, list(bindings))
     return None
+
+
+def _pragma(connection: Connection, sql: str) -> Rows:
+    """The shape of a table as SQLite tells it; nothing for settings of files."""
+    if "defer_foreign_keys" in sql:
+        return execute(connection, "SET CONSTRAINTS ALL DEFERRED", [])
+    found = _SHAPE.fullmatch(sql)
+    if found is None:
+        return ()
+    made = declared(MIGRATIONS)
+    return (made.columns if found[1] == "table_info" else made.references).get(found[2], ())
 
 
 def execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
@@ -179,7 +193,7 @@ def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
 
     values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
-    allowed = set(values[1]) if "carray" in sql else None
+    allowed = set(values[1] or ()) if "carray" in sql else None
     matching = memories_holding(connection, [phrase for phrase in phrases if phrase])
     chosen = [memory for memory in matching if allowed is None or memory in allowed]
     return [(memory,) for memory in (chosen[: values[-1]] if "LIMIT" in sql else chosen)]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists, value
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
@@ -103,7 +103,9 @@ def put(
     assigned = form.name in (MEMORIES, CHUNKS)
     references = [(columns.index(each.column), each) for each in form.references]
     later: list[tuple[str, Any, Any]] = []
-    sql, left_out = _insertion(form), 0
+    numbered = own is not None and not assigned
+    sql, left_out = _insertion(form, form.columns, numbered), 0
+    unnumbered = _insertion(form, [column for column in form.columns if column != form.own], numbered)
     for row, anew in coming:
         values = list(row)
         if own is not None and (assigned or anew):
@@ -117,9 +119,14 @@ def put(
         if missing or any(each.required and values[place] is None for place, each in references):
             left_out += 1
             continue
-        connection.execute(sql, values)
-        if own is not None and not assigned:
-            known[row[own]] = connection.last_insert_rowid()
+        if own is None or assigned:
+            connection.execute(sql, values)
+        else:
+            unset = values[own] is None  # the target numbers the row
+            number = value(
+                connection, unnumbered if unset else sql, values[:own] + values[own + 1 :] if unset else values
+            )
+            known[row[own]] = number
             later += [(name, row[columns.index(name)], row[own]) for name in form.among]
     for name, other, mine in later:
         if other in known:
@@ -191,11 +198,12 @@ def _arranged(
     return iter(sorted(zip(coming, anew, strict=True), key=itemgetter(1)))
 
 
-def _insertion(form: Form) -> str:
-    columns = ", ".join(f'"{column}"' for column in form.columns)
-    marks = ", ".join("?" * len(form.columns))
+def _insertion(form: Form, written: Sequence[str], numbered: bool) -> str:
+    columns = ", ".join(f'"{column}"' for column in written)
+    marks = ", ".join("?" * len(written))
     if form.name != MEMORIES:
-        return f"INSERT OR REPLACE INTO {form.name} ({columns}) VALUES ({marks})"
+        returned = f" RETURNING {form.own}" if numbered else ""
+        return f"INSERT OR REPLACE INTO {form.name} ({columns}) VALUES ({marks}){returned}"
     # REPLACE would delete the row first, and with it all rows that refer to it (ON DELETE CASCADE)
     changed = ", ".join(f"{column} = excluded.{column}" for column in form.columns if column != form.own)
     return f"INSERT INTO memories ({columns}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changed}"

@@ -127,8 +127,11 @@ def inconsistencies(connection: apsw.Connection) -> list[str]:
         *((sentence, partial(_broken, connection, sentence, query)) for sentence, query in (*_RULES, *_OTHER_RULES)),
         ("the tokens", lambda: islice(_tokens(connection), _NAMED)),
         ("the vectors", lambda: _vectors(connection)),
-        *((f"the texts of {table}", partial(_texts, connection, table, columns)) for table, columns in _TEXTS.items()),
     ]
+    if isinstance(connection, apsw.Connection):  # PostgreSQL takes no text that is not UTF-8
+        checks += [
+            (f"the texts of {table}", partial(_texts, connection, table, columns)) for table, columns in _TEXTS.items()
+        ]
     for what, check in checks:
         try:
             found += check()

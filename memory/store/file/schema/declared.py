@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import cache
 from typing import NamedTuple
 
 import apsw
@@ -17,8 +18,13 @@ class Declared(NamedTuple):
     """Kind, name, table and statement of each."""
     seeds: dict[str, list[tuple[object, ...]]]
     """The rows of each table that has any."""
+    columns: dict[str, list[tuple[object, ...]]]
+    """What `PRAGMA table_info` says of each table."""
+    references: dict[str, list[tuple[object, ...]]]
+    """What `PRAGMA foreign_key_list` says of each table."""
 
 
+@cache
 def declared(migrations: tuple[Migration, ...]) -> Declared:
     """The schema after these migrations."""
     with closing(apsw.Connection(":memory:")) as made:
@@ -28,6 +34,10 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
                 migration.convert(made)
             made.execute(migration.afterwards)
         entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-        tables = [name for kind, name, _, sql in entries if kind == "table" and "VIRTUAL" not in sql]
+        tables = [name for kind, name, _, sql in entries if kind == "table" and not sql.startswith("CREATE VIRTUAL")]
         seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
-    return Declared(entries, {name: rows for name, rows in seeds.items() if rows})
+        columns, references = (
+            {name: made.execute(f"PRAGMA {pragma}({name})").fetchall() for name in tables}
+            for pragma in ("table_info", "foreign_key_list")
+        )
+    return Declared(entries, {name: rows for name, rows in seeds.items() if rows}, columns, references)

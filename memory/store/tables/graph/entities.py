@@ -86,7 +86,7 @@ def shared_entities(connection: Connection, most: int) -> list[EntityRow]:
         connection,
         f"WITH held AS (SELECT * FROM memory_entities WHERE {present('memory_id')}) "
         "SELECT entity, holders, telling, memory_id FROM held JOIN "
-        "(SELECT entity, count(*) AS holders, max(kind <> 'language') AS telling FROM held GROUP BY entity "
+        "(SELECT entity, count(*) AS holders, max(iif(kind <> 'language', 1, 0)) AS telling FROM held GROUP BY entity "
         "HAVING count(*) BETWEEN 2 AND ?) USING (entity) ORDER BY holders, entity, memory_id",
         (most,),
     )

@@ -155,14 +155,14 @@ def test_the_recursive_query_is_equal_to_a_walk_by_layers_to_the_last_bit(
 
 
 @pytest.mark.requirement("F11", "M8")
-def test_a_walk_is_one_recursive_query(database: Database, document: Make) -> None:
+def test_a_walk_is_one_recursive_query(store_file: Database, document: Make) -> None:
     # a circle of three: 1 is met again after three edges, and nothing comes of it
     circle = [(1, 2, Relation.CAUSED, 0.5), (2, 3, Relation.SUPERSEDES, 0.5), (3, 1, Relation.CONTRADICTS, 0.5)]
-    fill(database, document, 3, circle)
+    fill(store_file, document, 3, circle)
     asked: list[str] = []
-    database.reader().trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+    store_file.reader().trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
 
-    found = columns(database, [1], 10)
+    found = columns(store_file, [1], 10)
 
     assert found == [(1, 2, 1, 0.5), (1, 3, 1, 0.4)]
     assert [sql.split()[:2] for sql in asked] == [["WITH", "RECURSIVE"]]

@@ -35,11 +35,11 @@ def test_a_vector_is_found_by_the_hash_of_its_text_and_its_model(database: Datab
 
 
 @pytest.mark.requirement("I7")
-def test_looking_up_writes_nothing(database: Database, unit: Unit) -> None:
-    fill(database, unit, "m", ["a"], 1.0)
-    before = database.reader().total_changes()
-    embedding_cache.lookup(database.reader(), "m", ["a"])
-    assert database.reader().total_changes() == before
+def test_looking_up_writes_nothing(store_file: Database, unit: Unit) -> None:
+    fill(store_file, unit, "m", ["a"], 1.0)
+    before = store_file.reader().total_changes()
+    embedding_cache.lookup(store_file.reader(), "m", ["a"])
+    assert store_file.reader().total_changes() == before
 
 
 @pytest.mark.requirement("I7.age")

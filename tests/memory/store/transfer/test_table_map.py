@@ -19,8 +19,8 @@ from speckit_memory.memory.store.transfer.table_map import (
 
 
 @pytest.mark.requirement("M14", "M14.tables", "M14.lossless")
-def test_every_table_and_every_column_of_memories_is_in_the_map(database: Database) -> None:
-    connection = database.reader()
+def test_every_table_and_every_column_of_memories_is_in_the_map(store_file: Database) -> None:
+    connection = store_file.reader()
     listed = [table.name for table in TABLES]
     # of those that every file has not: one is made with the first vector, one with the checkpoint of a folder
     assert sorted(listed) == sorted({*tables(connection), "chunk_vectors", "outer_edges"})
