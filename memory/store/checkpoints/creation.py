@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints.checkpoint_file import complete, reading, store_id
 from speckit_memory.memory.store.checkpoints.folder import FAULTS, Checkpoint, Folder, digest
@@ -93,7 +94,7 @@ def make(
             with database.snapshot_read() as connection:
                 schema, whose = migrations.applied_migrations(connection)[-1], store_id(connection)
                 with _translate_errors(name, partial):
-                    if folder or chosen:
+                    if folder or chosen or address_at(database.path):  # a store in PostgreSQL has no pages to copy
                         counts = _copy_part(connection, partial, folder, chosen)
                     else:
                         counts = _copy_all(connection, partial, progress)
@@ -150,7 +151,7 @@ def _copy_part(connection: Connection, partial: Path, folder: str, chosen: tuple
     with Database.open(partial) as copy:
         with copy.write() as txn:
             copying.copy_facts(connection, txn)
-            copying.copy(connection, txn, memories, {}, whole=False, keep_ids=True, folder=folder)
+            copying.copy(connection, txn, memories, {}, whole=not (folder or chosen), keep_ids=True, folder=folder)
             if chosen:
                 copying.forget_what_belongs_to_no_memory(txn)
             arrival.keep_outer_edges(connection, txn, memories)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import apsw
 
@@ -46,12 +47,7 @@ class Schema:
 @cache
 def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
     """The schema after these migrations, without the virtual tables of SQLite's extensions."""
-    made = apsw.Connection(":memory:")
-    for migration in migrations:
-        made.execute(migration.statements)
-        if migration.convert is not None:
-            migration.convert(made)
-        made.execute(migration.afterwards)
+    made = _migrated(migrations)
     entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     entries = [entry for entry in entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
     tables: dict[str, Table] = {}
@@ -71,6 +67,24 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
         (name, tuple(row)) for name in tables for row in made.execute(f'SELECT * FROM "{name}"') if name in tables
     )
     return Schema(tables, tuple(statements), seeds)
+
+
+@cache
+def _migrated(migrations: tuple[Migration, ...]) -> apsw.Connection:
+    """A store file in memory, as these migrations make it."""
+    made = apsw.Connection(":memory:")
+    for migration in migrations:
+        made.execute(migration.statements)
+        if migration.convert is not None:
+            migration.convert(made)
+        made.execute(migration.afterwards)
+    return made
+
+
+@cache
+def table_facts(pragma: str) -> tuple[tuple[Any, ...], ...]:
+    """The answer of SQLite to a PRAGMA about the columns or foreign keys of a table, which the tables here share."""
+    return tuple(_migrated(MIGRATIONS).execute(pragma))
 
 
 @cache

@@ -209,6 +209,8 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             yield "="
         elif upper == "LIMIT" and following == "-" and tokens[at + 2 : at + 3] == ["1"]:
             at += 2
+        elif upper == "LIMIT" and tokens[1].upper() == "RECURSIVE" and tokens[at + 2 : at + 4] == [")", ","]:
+            at += 1  # PostgreSQL has no limit of a recursion; UNION ends it
         elif upper == "LIMIT" and following[:1] in "?:":
             yield from ("LIMIT", "nullif", "(", "greatest", "(", following, ":: bigint", ",", "-1", ")", ",", "-1", ")")
             at += 1
@@ -314,6 +316,7 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "JSON_TYPE": lambda arguments: ["json_typeof", "(", "(", *arguments[0], ")", ":: json", ")"],
     "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
     "JSON_EXTRACT": _json_extract,
+    "JSON_GROUP_ARRAY": lambda arguments: ["json_agg", "(", *_commas(arguments), ")", ":: text"],
     "SUBSTR": lambda arguments: [
         *("substr", "(", *arguments[0]),
         *(token for part in arguments[1:] for token in (",", "(", *part, ")", "::int")),

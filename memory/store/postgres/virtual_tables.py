@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from speckit_memory.memory.store.postgres.schema import table_facts
+
 if TYPE_CHECKING:
     from speckit_memory.memory.store.postgres.connection import Connection
 
@@ -54,6 +56,8 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     """Carries out such a statement and returns its rows; None for a statement that PostgreSQL answers itself."""
     if not concerns(sql):
         return None
+    if sql.startswith(("PRAGMA table_info", "PRAGMA foreign_key_list")):
+        return table_facts(sql)
     if sql.startswith("PRAGMA"):
         return ()
     if found := _INSERT.match(sql):

@@ -23,7 +23,8 @@ MOST_STEPS = 20_000
 MOST_LINKS = 500
 """Maximum number of links returned, nearest first."""
 
-# {out} and {into} are 1 where links are followed from their source and from their target. step = 2 * hop, plus 1 where
+# {out} and {into} are 1 where links are followed from their source and from their target; {near} is then the condition
+# for a link of a memory reached, and {far} the memory that it leads to. step = 2 * hop, plus 1 where
 # the link was followed from its target: min(step) keeps the shortest way to each link and its direction.
 # MATERIALIZED, since two SELECTs read `distance`; CROSS JOIN keeps the order: memories first, then their edges by
 # index.
@@ -32,28 +33,35 @@ WITH RECURSIVE
 reach (id, hop) AS (
     SELECT :start, 0
     UNION
-    SELECT e.target_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.source_id = r.id
-    WHERE {out} AND r.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
-    UNION
-    SELECT e.source_id, r.hop + 1 FROM reach r JOIN causal_edges e ON e.target_id = r.id
-    WHERE {into} AND r.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    SELECT {far}, r.hop + 1 FROM reach r JOIN causal_edges e ON {near}
+    WHERE r.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
     LIMIT :steps
 ),
 distance (id, hop) AS MATERIALIZED (SELECT id, min(hop) FROM reach GROUP BY id),
 passed (edge, step) AS (
     SELECT e.id, 2 * d.hop + 2 FROM distance d CROSS JOIN causal_edges e ON e.source_id = d.id
-    WHERE {out} AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    WHERE {out} = 1 AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
     UNION ALL
     SELECT e.id, 2 * d.hop + 3 FROM distance d CROSS JOIN causal_edges e ON e.target_id = d.id
-    WHERE {into} AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
+    WHERE {into} = 1 AND d.hop < :hops AND e.relation IN (SELECT value FROM carray(:relations))
 ),
 first (edge, step) AS MATERIALIZED (SELECT edge, min(step) FROM passed GROUP BY edge)
 SELECT e.id, e.source_id, s.key, s.title, e.target_id, t.key, t.title, e.relation, e.strength, e.evidence,
-    e.created_by, iif(f.step % 2, 'incoming', 'outgoing'), f.step / 2 AS hop, (SELECT count(*) FROM reach)
+    e.created_by, iif(f.step % 2 = 1, 'incoming', 'outgoing'), f.step / 2 AS hop, (SELECT count(*) FROM reach)
 FROM first f JOIN causal_edges e ON e.id = f.edge JOIN memories s ON s.id = e.source_id
 JOIN memories t ON t.id = e.target_id
 ORDER BY hop, e.strength DESC, e.id LIMIT :links
 """
+
+
+_ENDS: dict[Direction, dict[str, str]] = {
+    "outgoing": {"near": "e.source_id = r.id", "far": "e.target_id"},
+    "incoming": {"near": "e.target_id = r.id", "far": "e.source_id"},
+    "both": {
+        "near": "e.source_id = r.id OR e.target_id = r.id",
+        "far": "iif(e.source_id = r.id, e.target_id, e.source_id)",
+    },
+}
 
 
 class LineageStep(NamedTuple):
@@ -100,7 +108,7 @@ def walk(connection: Connection, memory_id: int, direction: Direction, hops: int
     chosen = _checked(direction, hops, relations)
     found = rows(
         connection,
-        _WALK.format(out=int(direction != "incoming"), into=int(direction != "outgoing")),
+        _WALK.format(**_ENDS[direction], out=int(direction != "incoming"), into=int(direction != "outgoing")),
         {
             "start": memory_id,
             "hops": hops,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists
+from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, table_exists, value
 from speckit_memory.memory.store.tables.meta import get_meta, set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface, token_sets
@@ -103,7 +103,7 @@ def put(
     assigned = form.name in (MEMORIES, CHUNKS)
     references = [(columns.index(each.column), each) for each in form.references]
     later: list[tuple[str, Any, Any]] = []
-    sql, left_out = _insertion(form), 0
+    left_out = 0
     for row, anew in coming:
         values = list(row)
         if own is not None and (assigned or anew):
@@ -117,9 +117,13 @@ def put(
         if missing or any(each.required and values[place] is None for place, each in references):
             left_out += 1
             continue
-        connection.execute(sql, values)
-        if own is not None and not assigned:
-            known[row[own]] = connection.last_insert_rowid()
+        if own is None or assigned:
+            connection.execute(_insertion(form, columns), values)
+        else:
+            drawn = values[own] is None  # the store draws an id
+            names = [name for name in columns if not drawn or name != form.own]
+            given = [each for place, each in enumerate(values) if not drawn or place != own]
+            known[row[own]] = value(connection, f"{_insertion(form, names)} RETURNING {form.own}", given)
             later += [(name, row[columns.index(name)], row[own]) for name in form.among]
     for name, other, mine in later:
         if other in known:
@@ -191,9 +195,9 @@ def _arranged(
     return iter(sorted(zip(coming, anew, strict=True), key=itemgetter(1)))
 
 
-def _insertion(form: Form) -> str:
-    columns = ", ".join(f'"{column}"' for column in form.columns)
-    marks = ", ".join("?" * len(form.columns))
+def _insertion(form: Form, names: Sequence[str]) -> str:
+    columns = ", ".join(f'"{column}"' for column in names)
+    marks = ", ".join("?" * len(names))
     if form.name != MEMORIES:
         return f"INSERT OR REPLACE INTO {form.name} ({columns}) VALUES ({marks})"
     # REPLACE would delete the row first, and with it all rows that refer to it (ON DELETE CASCADE)
