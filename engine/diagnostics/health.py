@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, Settings
+from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.diagnostics import configuration_health
 from speckit_memory.engine.diagnostics.configuration_health import told_vectors
@@ -117,6 +118,9 @@ def _guarded(name: str, check: Callable[[HealthContext], HealthCheck], seen: Hea
 
 
 def _sqlite(seen: HealthContext) -> HealthCheck:
+    if address_at(seen.database.path):
+        engine, extension = reader.postgres_versions(seen.database.reader())
+        return HealthCheck("postgresql", True, f"PostgreSQL {engine}, pgvector {extension}")
     engine, extension = reader.sqlite_versions(seen.database.reader())
     return HealthCheck("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
 
@@ -127,7 +131,10 @@ def _store(seen: HealthContext) -> HealthCheck:
     wrong, unseen, _ = check_store(seen.database)
     path = seen.database.path
     if wrong:
-        return HealthCheck("store", False, list_names(wrong, NAMED, "; "), DAMAGED)
+        return HealthCheck("store", False, list_names(wrong, NAMED, "; "), "" if address_at(path) else DAMAGED)
+    if address := address_at(path):
+        rest = "segments, checkpoints and the evaluation database are on this machine"
+        return HealthCheck("store", True, "; ".join([f"{address} answers; {rest}, in {path.parent}", *_history(seen)]))
     remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
     if seen.database.rollback:
         remarks.append(f"it is on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")

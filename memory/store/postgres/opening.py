@@ -32,7 +32,8 @@ _SHARED = (
     "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size AS SELECT 8192 AS page_size",
-    f"CREATE VIEW pragma_page_count AS SELECT pg_relation_size('{SCHEMA}.chunks') / 8192 AS page_count",
+    "CREATE VIEW pragma_page_count AS SELECT (sum(pg_total_relation_size(oid)) / 8192)::bigint AS page_count "
+    f"FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'",
     "CREATE VIEW sqlite_schema AS SELECT 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
 )

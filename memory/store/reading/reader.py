@@ -361,6 +361,13 @@ def _passages(connection: Connection, sql: str, bindings: tuple[Any, ...]) -> li
     return [Passage(*row) for row in connection.execute(sql, bindings)]
 
 
+def postgres_versions(connection: Connection) -> tuple[str, str]:
+    """The versions of the PostgreSQL server and of pgvector that serve this connection."""
+    sql = "SELECT current_setting('server_version'), extversion FROM pg_extension WHERE extname = 'vector'"
+    engine, extension = rows(connection, sql, ())[0]
+    return str(engine), str(extension)
+
+
 def sqlite_versions(connection: Connection) -> tuple[str, str]:
     """The versions of SQLite and of sqlite-vec that serve this connection."""
     engine, extension = rows(connection, "SELECT sqlite_version(), vec_version()", ())[0]

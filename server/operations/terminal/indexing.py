@@ -171,9 +171,9 @@ def index_once(common: Common, memory: Memory, paths: Sequence[str], force: bool
 def _print_report(common: Common, memory: Memory, report: IndexReport, seconds: float) -> int:
     """Prints a report; returns the exit status."""
     error = SpeckitError.of(report.failures) if report.failures else None
-    store = settings(common.db).db
+    store = settings(common.db).store_told
     if common.as_json:
-        where = {"store": str(store), "workspace": str(memory.session.settings.root)}
+        where = {"store": store, "workspace": str(memory.session.settings.root)}
         print_json(as_json(report, seconds) | where | (error.as_json() if error else {}))
     else:
         show(report, seconds)

@@ -119,7 +119,12 @@ _NAMED = 10
 
 
 def inconsistencies(connection: apsw.Connection) -> list[str]:
-    """The problems found, one sentence each, with at most ten rows per rule; unreadable parts are reported too."""
+    """The problems found, one sentence each, with at most ten rows per rule; unreadable parts are reported too.
+
+    None of a store in PostgreSQL, whose rows these rules do not read.
+    """
+    if not isinstance(connection, apsw.Connection):
+        return []
     found: list[str] = []
     checks: list[tuple[str, Callable[[], Iterable[str]]]] = [
         ("the file", lambda: _integrity(connection)),
