@@ -17,8 +17,8 @@ _SHARED = (
     'CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at text NOT NULL, '
     "rowid int GENERATED ALWAYS AS IDENTITY)",
     'CREATE TABLE workspaces (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL)',
-    "CREATE TABLE commits (count bigint NOT NULL, "
-    "workspace int PRIMARY KEY DEFAULT current_setting('speckit.workspace')::int)",
+    "CREATE TABLE commits (count bigint NOT NULL, request bigint NOT NULL, workspace int NOT NULL DEFAULT "
+    "current_setting('speckit.workspace')::int, PRIMARY KEY (workspace, count))",
     "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "
     "SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
@@ -32,6 +32,12 @@ _SHARED = (
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
+
+_LIMITS = (
+    "-c idle_session_timeout=300000 -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+)
+"""The server closes sessions that are unused for five minutes, and notices within 30 s that a machine is gone, whose
+transaction would keep other writers waiting."""
 
 
 def require_driver() -> None:
@@ -77,19 +83,18 @@ def _first(error: Exception) -> str:
 
 
 def connect(url: str, vector: int, workspace: int) -> Any:
-    """A connection of a workspace."""
+    """A new session in a workspace. Raises the driver's errors."""
     import psycopg
 
-    from speckit_memory.memory.store.postgres.connection import Connection, adapters
+    from speckit_memory.memory.store.postgres.adapters import adapters
 
-    session = psycopg.connect(
+    return psycopg.connect(
         url,
         autocommit=True,
         context=adapters(vector),
-        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public",
+        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public {_LIMITS}",
         application_name="speckit-memory",
     )
-    return Connection(session, derived().tables, workspace)
 
 
 def prepare(url: str, workspace: str, *, create: bool) -> tuple[int, int]:
@@ -181,7 +186,7 @@ def _workspace(session: Any, name: str, *, create: bool) -> int:
     with session.transaction():
         (number,) = session.execute("INSERT INTO workspaces (name) VALUES (%s) RETURNING id", (name,)).fetchone()
         session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))
-        session.execute("INSERT INTO commits (count) VALUES (0)")
+        session.execute("INSERT INTO commits (count, request) VALUES (0, 0)")
         for table, row in derived().seeds:
             marks = ", ".join(["%s"] * len(row))
             if table == "store_identity":
