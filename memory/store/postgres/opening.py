@@ -71,6 +71,8 @@ def coded_errors(url: str) -> Iterator[None]:
             actions = ("set ssl = on in postgresql.conf", "or leave sslmode out of the address")
         elif "password" in text or "authentication" in text:
             actions = ("put the password into the file that PGPASSFILE names",)
+        elif "too many" in text or "connection slots" in text:
+            actions = ("close other programs, or raise max_connections or the limit of the role", "try again")
         elif "does not exist" in text:
             actions = ("CREATE DATABASE …, or name another one in the address",)
         raise SpeckitError("E020", f"PostgreSQL could not be reached: {_first(error)}", actions=actions) from error
