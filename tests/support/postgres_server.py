@@ -43,7 +43,7 @@ def address(started: Any) -> str:
 
 def kill_and_start(started: Any) -> None:
     """Kills a server, and starts it again when its processes have ended, as they do without it."""
-    import psutil
+    psutil = pytest.importorskip("psutil")  # which the wheel needs
 
     postmaster = psutil.Process(started.get_pid())
     processes = [postmaster, *postmaster.children(recursive=True)]

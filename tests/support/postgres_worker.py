@@ -44,7 +44,12 @@ def save(database: Database, key: str, number: int) -> str:
 def main() -> None:
     name = sys.argv[2]
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+    def end() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=end, daemon=True).start()
     with Database.open(Path(sys.argv[1])) as database:
         numbers = itertools.count()
         number = next(numbers)

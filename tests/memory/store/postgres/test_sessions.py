@@ -15,6 +15,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.tables import jobs
 
 FIND = "SELECT value FROM meta WHERE key = 'k'"
 PUT = "INSERT INTO meta (key, value) VALUES ('k', 'v')"
@@ -28,8 +29,9 @@ def store(tmp_path: Path) -> Iterator[Database]:
 
 def terminate(database: Database) -> None:
     """Ends this thread's session from another one."""
-    pid = database.reader().session.info.backend_pid
-    other = database.bare()
+    mine: Any = database.reader()
+    other: Any = database.bare()
+    pid = mine.session.info.backend_pid
     other.fetch("SELECT pg_terminate_backend($1::int)", [pid])
     while other.fetch("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [pid]).rows != [(0,)]:
         pass
@@ -140,7 +142,7 @@ def test_sessions_above_the_limit_are_closed_until_their_threads_use_them(
     from speckit_memory.memory.store.postgres import database
 
     monkeypatch.setattr(database, "MOST_SESSIONS", 1)
-    mine = store.reader()
+    mine: Any = store.reader()
     value(mine, FIND)
     done = threading.Event()
     thread = threading.Thread(target=lambda: (value(store.reader(), FIND), done.wait()))
@@ -150,6 +152,30 @@ def test_sessions_above_the_limit_are_closed_until_their_threads_use_them(
     assert value(mine, FIND) is None
     done.set()
     thread.join()
+
+
+def test_the_commit_of_another_process_shows_at_the_next_look(tmp_path: Path) -> None:
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+        before = memory.session.store.state()
+        assert memory.session.store.state() == before
+        with Database.open(tmp_path / "store.db") as other, other.write() as txn:
+            txn.connection.execute(PUT)
+        assert memory.session.store.state() == (before[0], before[1] + 1)
+
+
+def test_of_several_writers_one_holds_the_lease_of_background_work(store: Database) -> None:
+    taken = []
+
+    def take(holder: str) -> None:
+        with Database.open(store.path) as database, database.write() as txn:
+            taken.append(jobs.take(txn, holder, 1_000.0))
+
+    threads = [threading.Thread(target=take, args=(f"holder {number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [False] * 5 + [True]
 
 
 def test_a_server_without_free_connections_is_a_coded_error(store: Database) -> None:
@@ -185,7 +211,7 @@ def test_a_search_takes_three_round_trips_and_one_for_each_look_up_of_phrases(
     with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
         memory.index([folder])
         memory.session.opened.read_model.load()
-        connection = memory.session.database.reader()
+        connection: Any = memory.session.database.reader()
         counts = []
         for query in ("fusion of ranks", "zebra backups", "backups of fusion", "topic of ranks", "zebra fusion"):
             look_ups.clear()
