@@ -18,7 +18,7 @@ from speckit_memory.engine.upkeep.upkeep_thread import MaintenanceThread
 from speckit_memory.errors import NotFoundError, SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.file.connection import Connection
-from speckit_memory.memory.store.file.guarding.failures import told_by_driver
+from speckit_memory.memory.store.file.guarding.failures import LostConnectionError, told_by_driver
 from speckit_memory.memory.store.file.guarding.identity import ReplacedError, StoreState
 from speckit_memory.memory.store.file.guarding.store_file import set_aside
 from speckit_memory.memory.store.missing import MissingMemoryError
@@ -79,8 +79,9 @@ class ReopeningStore:
             repeatable: Whether the operation may be repeated on another store. False for changes of a memory by id.
 
         Raises:
-            Exception: Any exception of `work`; E024 for a failure that is due to a damaged file; E026 if the store was
-                replaced and the operation cannot be repeated.
+            Exception: Any exception of `work`; E021 if the connection to a server was lost in a write, or twice; E024
+                for a failure that is due to a damaged file; E026 if the store was replaced and the operation cannot be
+                repeated.
         """
         return self._run(work, writes=writes, repeatable=repeatable)[0]
 
@@ -97,12 +98,20 @@ class ReopeningStore:
     ) -> tuple[T, StoreState]:
         """As `run`, with the state of the store after the operation."""
         replaced: ReplacedError | None = None
+        lost = False
         for _ in range(ATTEMPTS):
             opened = self._current
+            writes_before = opened.database.writes
             try:
                 result = work(opened)
                 # raises if the file was replaced while `work` ran on the old one
                 return result, opened.database.state()
+            except LostConnectionError:
+                # what was only read can be read again
+                if lost or opened.database.writes != writes_before:
+                    raise
+                lost = True
+                continue
             except Exception as error:
                 replaced = _replacement(opened, error)
                 if replaced is None:

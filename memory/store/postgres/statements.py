@@ -318,7 +318,6 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "JSON_GROUP_ARRAY": lambda arguments: ["json_agg", "(", *_commas(arguments), ")", "::text"],
     "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
     "JSON_EXTRACT": _json_extract,
-    "JSON_GROUP_ARRAY": lambda arguments: ["json_agg", "(", *_commas(arguments), ")", ":: text"],
     "SUBSTR": lambda arguments: [
         *("substr", "(", *arguments[0]),
         *(token for part in arguments[1:] for token in (",", "(", *part, ")", "::int")),

@@ -43,7 +43,7 @@ def without_matches(
     connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]
 ) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
     """The same statement with the ids of the memories that hold any phrase, instead of a search within it."""
-    from speckit_memory.memory.store.postgres.connection import Integers
+    from speckit_memory.memory.store.postgres.adapters import Integers
 
     at = sql.find(_WITHIN)
     if at < 0 or isinstance(bindings, Mapping):
@@ -96,13 +96,7 @@ def _pragma(connection: Connection, sql: str) -> Rows:
 
 def execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
     """The rows of a statement of PostgreSQL."""
-    import psycopg
-
-    from speckit_memory.memory.store.postgres.connection import translated_errors
-
-    with translated_errors(), psycopg.RawCursor(connection.session) as cursor:
-        cursor.execute(sql, values, binary=True)
-        return cursor.fetchall() if cursor.description else ()
+    return connection.fetch(sql, values).rows
 
 
 def _insert(
@@ -130,7 +124,7 @@ def _insert(
             terms.append(word)
             memories.append(memory)
             places.append("{" + ",".join(map(str, at)) + "}")
-    from speckit_memory.memory.store.postgres.connection import Integers, Texts
+    from speckit_memory.memory.store.postgres.adapters import Integers, Texts
 
     execute(
         connection,
@@ -201,7 +195,7 @@ def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
 
 def memories_holding(connection: Connection, phrases: Sequence[Sequence[str]]) -> list[int]:
     """The memories with the words of every phrase one after the other in one field, ascending; none without phrases."""
-    from speckit_memory.memory.store.postgres.connection import Texts
+    from speckit_memory.memory.store.postgres.adapters import Texts
 
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
@@ -226,7 +220,7 @@ def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
 
 
 def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows | None:
-    from speckit_memory.memory.store.postgres.connection import VectorBytes
+    from speckit_memory.memory.store.postgres.adapters import VectorBytes
 
     if sql.startswith("CREATE VIRTUAL TABLE"):
         return ()
@@ -246,7 +240,8 @@ def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping
 
 def _nearest(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
     """The rows of the nearest vectors with their cosine distances, nearest first."""
-    from speckit_memory.memory.store.postgres.connection import VectorBytes, parameters
+    from speckit_memory.memory.store.postgres.adapters import VectorBytes
+    from speckit_memory.memory.store.postgres.connection import parameters
     from speckit_memory.memory.store.postgres.statements import Statement
 
     query, count, *scope = parameters(Statement("", tuple(range(len(bindings)))), bindings)

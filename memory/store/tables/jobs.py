@@ -39,7 +39,8 @@ def take(txn: Transaction, holder: str, now: float) -> bool:
     taken = txn.connection.execute(
         "INSERT INTO job_lease (one, holder, until) VALUES (1, ?1, ?2 + ?3) ON CONFLICT DO UPDATE "
         # own lease, expired lease, or one from before the clock was set back
-        "SET holder = excluded.holder, until = excluded.until WHERE holder = ?1 OR until <= ?2 OR until > ?2 + ?3 "
+        "SET holder = excluded.holder, until = excluded.until "
+        "WHERE job_lease.holder = ?1 OR job_lease.until <= ?2 OR job_lease.until > ?2 + ?3 "
         "RETURNING 1",
         (holder, now, LEASE_SECONDS),
     ).fetchall()

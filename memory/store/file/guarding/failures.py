@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, StoreError
 
 DriverError = apsw.Error
 BusyError, ReadOnlyError, FullError = apsw.BusyError, apsw.ReadOnlyError, apsw.FullError
@@ -29,6 +29,25 @@ _WRITING = {
     *(apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP, apsw.SQLITE_IOERR_SHMOPEN),
 }
 """Extended result codes of failed writes."""
+
+
+class LostConnectionError(StoreError):
+    """E021: the connection to the server of a store was lost inside a transaction."""
+
+    def __init__(self, *, writing: bool, unknown: bool = False) -> None:
+        """Nothing was written, or with `unknown` it is not known whether the transaction was committed."""
+        if unknown:
+            super().__init__(
+                "E021",
+                "the connection to PostgreSQL was lost while a transaction was committed, and the server did not say "
+                "whether it was",
+                actions=("look whether the change is there before you ask for it again",),
+            )
+        else:
+            what = "before the transaction was committed: nothing of it was written" if writing else "while reading"
+            super().__init__(
+                "E021", f"the connection to PostgreSQL was lost {what}", actions=("try again",), retryable=True
+            )
 
 
 @contextmanager

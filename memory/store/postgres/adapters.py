@@ -1,0 +1,102 @@
+"""The conversions of values between the product and PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from psycopg import postgres
+from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
+from psycopg.pq import Format
+from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
+
+INT8_ARRAY = 1016
+TEXT_ARRAY = 1009
+
+
+NO_CHARACTER = "\ufdd0"
+"""Stands for NUL in what is looked for: Unicode keeps it from being a character, so that nothing is found."""
+
+
+class Integers(list[int]):
+    """Integers for one placeholder."""
+
+
+class Texts(list[str]):
+    """Texts for one placeholder."""
+
+
+class VectorBytes(bytes):
+    """A vector in native float32, for a column of pgvector."""
+
+
+class _BoolLoader(Loader):
+    """Truth values are 0 and 1 in SQLite."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> int:
+        return int(data != b"\0")
+
+
+class _NumericLoader(NumericBinaryLoader):
+    """Sums of integers are integers in SQLite."""
+
+    def load(self, data: Buffer) -> Any:
+        found = super().load(data)
+        return int(found) if found == found.to_integral_value() else float(found)
+
+
+class _VectorLoader(Loader):
+    """Vectors as the bytes of native float32; pgvector sends the number of dimensions, two zero bytes and big-endian
+    numbers."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        return np.frombuffer(bytes(data), ">f4", offset=4).astype(np.float32).tobytes()
+
+
+class _VectorDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: VectorBytes) -> bytes:
+        return (len(obj) // 4).to_bytes(2, "big") + b"\0\0" + np.frombuffer(obj, np.float32).astype(">f4").tobytes()
+
+
+class _BoolDumper(Int8Dumper):
+    def dump(self, obj: bool) -> Buffer:
+        return super().dump(int(obj))
+
+
+class _IntegersDumper(Dumper):
+    format = Format.TEXT
+    oid = INT8_ARRAY
+
+    def dump(self, obj: Integers) -> bytes:
+        return b"{%s}" % ",".join(map(str, obj)).encode()
+
+
+class _TextsDumper(Dumper):
+    format = Format.TEXT
+    oid = TEXT_ARRAY
+
+    def dump(self, obj: Texts) -> bytes:
+        quoted = (
+            '"' + text.replace("\0", NO_CHARACTER).replace("\\", "\\\\").replace('"', '\\"') + '"' for text in obj
+        )
+        return ("{" + ",".join(quoted) + "}").encode()
+
+
+def adapters(vector: int) -> AdaptersMap:
+    """The conversions of values of a connection; `vector` is the type number of pgvector's type in its database."""
+    made = AdaptersMap(postgres.adapters)
+    made.register_dumper(int, Int8Dumper)
+    made.register_dumper(bool, _BoolDumper)
+    made.register_dumper(Integers, _IntegersDumper)
+    made.register_dumper(Texts, _TextsDumper)
+    made.register_dumper(VectorBytes, type("VectorDumper", (_VectorDumper,), {"oid": vector}))
+    made.register_loader("bool", _BoolLoader)
+    made.register_loader("numeric", _NumericLoader)
+    made.register_loader(vector, _VectorLoader)
+    return made

@@ -1,0 +1,222 @@
+"""Sessions of PostgreSQL that end: reads are repeated, and a write is known to be done or not; and round trips."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from postgres_server import link_at, server
+
+from speckit_memory import Memory
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
+from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.tables import jobs
+
+FIND = "SELECT value FROM meta WHERE key = 'k'"
+PUT = "INSERT INTO meta (key, value) VALUES ('k', 'v')"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(link_at(tmp_path / "store.db")) as database:
+        yield database
+
+
+def terminate(database: Database) -> None:
+    """Ends this thread's session from another one."""
+    mine: Any = database.reader()
+    other: Any = database.bare()
+    pid = mine.session.info.backend_pid
+    other.fetch("SELECT pg_terminate_backend($1::int)", [pid])
+    while other.fetch("SELECT count(*) FROM pg_stat_activity WHERE pid = $1", [pid]).rows != [(0,)]:
+        pass
+    other.close()
+
+
+def test_a_session_that_ended_between_transactions_is_replaced_unnoticed(store: Database) -> None:
+    terminate(store)
+    assert value(store.reader(), FIND) is None
+    terminate(store)
+    with store.write() as txn:
+        txn.connection.execute(PUT)
+    terminate(store)
+    with store.snapshot_read() as connection:
+        assert value(connection, FIND) == "v"
+
+
+def lose_in_read(database: Database) -> None:
+    with database.snapshot_read() as connection:
+        value(connection, FIND)
+        terminate(database)
+        with pytest.raises(LostConnectionError):
+            value(connection, "SELECT count(*) FROM memories")
+
+
+def lose_in_write(database: Database) -> None:
+    with database.write() as txn:
+        txn.connection.execute(PUT)
+        terminate(database)
+
+
+def test_a_read_that_loses_its_session_fails_as_a_whole_even_if_its_block_survives(store: Database) -> None:
+    with pytest.raises(LostConnectionError, match="lost while reading"):
+        lose_in_read(store)
+    assert value(store.reader(), FIND) is None
+
+
+def test_a_write_that_loses_its_session_says_that_nothing_was_written(store: Database) -> None:
+    before = store.state()
+    with pytest.raises(LostConnectionError, match="nothing of it was written") as raised:
+        lose_in_write(store)
+    assert raised.value.problems[0].retryable
+    assert (store.state(), value(store.reader(), FIND)) == (before, None)
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_session_lost_during_commit_is_asked_about_on_another_one(
+    store: Database, monkeypatch: pytest.MonkeyPatch, sent: bool
+) -> None:
+    import psycopg
+
+    execute = psycopg.Connection.execute
+
+    def lose(session: Any, text: Any, *more: Any, **options: Any) -> Any:
+        if not str(text).endswith("COMMIT"):
+            return execute(session, text, *more, **options)
+        if sent:
+            execute(session, text)
+        session.close()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(psycopg.Connection, "execute", lose)
+    if sent:
+        with store.write() as txn:
+            txn.connection.execute(PUT)
+        assert value(store.reader(), FIND) == "v"
+    else:
+        with pytest.raises(LostConnectionError, match="nothing of it was written"), store.write() as txn:
+            txn.connection.execute(PUT)
+        assert value(store.reader(), FIND) is None
+
+
+def test_an_operation_that_only_read_is_repeated_once_and_one_that_wrote_is_not(tmp_path: Path) -> None:
+    runs: list[str] = []
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+
+        def read(opened: Any) -> int:
+            runs.append("read")
+            with opened.database.snapshot_read() as connection:
+                found = value(connection, "SELECT count(*) FROM memories")
+                if runs == ["read"]:
+                    terminate(opened.database)
+                return int(found + value(connection, "SELECT count(*) FROM chunks"))
+
+        def write(opened: Any) -> None:
+            runs.append("write")
+            lose_in_write(opened.database)
+
+        assert memory.session.read(read) == 0
+        with pytest.raises(LostConnectionError):
+            memory.session.write(write)
+    assert runs == ["read", "read", "write"]
+
+
+def test_a_writer_that_finds_the_workspace_locked_can_write_afterwards(store: Database, tmp_path: Path) -> None:
+    with Database.open(store.path) as other, other.write() as txn:
+        txn.connection.execute(PUT)
+        with pytest.raises(SpeckitError) as raised, store.write(busy_timeout_ms=50):
+            pass
+    assert raised.value.code == "E022"
+    with store.write() as txn:
+        assert value(txn.connection, FIND) == "v"
+
+
+def test_sessions_above_the_limit_are_closed_until_their_threads_use_them(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from speckit_memory.memory.store.postgres import database
+
+    monkeypatch.setattr(database, "MOST_SESSIONS", 1)
+    mine: Any = store.reader()
+    value(mine, FIND)
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (value(store.reader(), FIND), done.wait()))
+    thread.start()
+    while not mine.session.closed:
+        pass
+    assert value(mine, FIND) is None
+    done.set()
+    thread.join()
+
+
+def test_the_commit_of_another_process_shows_at_the_next_look(tmp_path: Path) -> None:
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+        before = memory.session.store.state()
+        assert memory.session.store.state() == before
+        with Database.open(tmp_path / "store.db") as other, other.write() as txn:
+            txn.connection.execute(PUT)
+        assert memory.session.store.state() == (before[0], before[1] + 1)
+
+
+def test_of_several_writers_one_holds_the_lease_of_background_work(store: Database) -> None:
+    taken = []
+
+    def take(holder: str) -> None:
+        with Database.open(store.path) as database, database.write() as txn:
+            taken.append(jobs.take(txn, holder, 1_000.0))
+
+    threads = [threading.Thread(target=take, args=(f"holder {number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [False] * 5 + [True]
+
+
+def test_a_server_without_free_connections_is_a_coded_error(store: Database) -> None:
+    import psycopg
+
+    with psycopg.connect(server().replace("speckit@/speckit", "postgres@/postgres"), autocommit=True) as session:
+        session.execute("ALTER ROLE speckit CONNECTION LIMIT 0")
+        try:
+            with pytest.raises(SpeckitError, match="too many connections") as raised:
+                Database.open(store.path)
+        finally:
+            session.execute("ALTER ROLE speckit CONNECTION LIMIT -1")
+    assert "raise max_connections" in raised.value.problems[0].actions[0]
+
+
+def test_a_search_takes_three_round_trips_and_one_for_each_look_up_of_phrases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from speckit_memory.memory.store.postgres import virtual_tables
+
+    look_ups: list[str] = []
+    execute = virtual_tables._execute
+
+    def counted(connection: Any, sql: str, values: list[Any]) -> Any:
+        look_ups.append(sql)
+        return execute(connection, sql, values)
+
+    monkeypatch.setattr(virtual_tables, "_execute", counted)
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"d{number}.md").write_text(f"# Topic {number}\n\nFusion of ranks, and backups of zebra {number}.\n")
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+        memory.index([folder])
+        memory.session.opened.read_model.load()
+        connection: Any = memory.session.database.reader()
+        counts = []
+        for query in ("fusion of ranks", "zebra backups", "backups of fusion", "topic of ranks", "zebra fusion"):
+            look_ups.clear()
+            before = connection.round_trips
+            assert memory.search(query).results
+            counts.append(connection.round_trips - before - len(look_ups))
+    # the first ones learn what every search asks
+    assert counts[3:] == [3, 3], counts
