@@ -116,7 +116,7 @@ class OwnSource:
     `window` selects among the made queries: the second window shares none with the first.
     """
 
-    db: Path | None = None
+    db: Path | str | None = None
     from_use: bool = False
     window: int = 1
 

@@ -193,7 +193,7 @@ def _earlier_judgements(store: Path | None, name: str) -> Sequence[Mapping[str, 
 
 def of_experiment(
     name: str,
-    db: Path | None,
+    db: Path | str | None,
     *,
     labels: JudgementList,
     imported: Judgements,

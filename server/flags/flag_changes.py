@@ -56,7 +56,9 @@ class FlagTransition:
         yield "A running server uses the new state from its next search on, a Python program from its next start."
 
 
-def promote(name: str, evidence: str, db: Path | None, pipeline: str | None, *, reason: str = "") -> FlagTransition:
+def promote(
+    name: str, evidence: str, db: Path | str | None, pipeline: str | None, *, reason: str = ""
+) -> FlagTransition:
     """Brings a flag to its next state.
 
     Args:
@@ -166,7 +168,7 @@ def _breaking(flag: Flag, after: str, in_force: Mapping[str, Flag]) -> Iterator[
         yield f"it expired on {expired}; `flags demote` takes it back, a later 'expires' gives it time"
 
 
-def demote(name: str, db: Path | None, pipeline: str | None) -> FlagTransition:
+def demote(name: str, db: Path | str | None, pipeline: str | None) -> FlagTransition:
     """Takes a flag back to its previous state. Raises SpeckitError if there is none."""
     from speckit_memory.evaluation.experiments.flag_steps import state_before
 

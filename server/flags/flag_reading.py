@@ -31,7 +31,7 @@ class ActiveComponents:
     registry: Registry
 
     @classmethod
-    def of(cls, db: Path | None, pipeline: str | None) -> ActiveComponents:
+    def of(cls, db: Path | str | None, pipeline: str | None) -> ActiveComponents:
         """The settings and components selected by a command's options."""
         from speckit_memory.engine import components
 
@@ -79,7 +79,7 @@ class ActiveComponents:
 
 
 @contextmanager
-def evidence_in_force(db: Path | None, pipeline: str | None) -> Iterator[Evidence | None]:
+def evidence_in_force(db: Path | str | None, pipeline: str | None) -> Iterator[Evidence | None]:
     """Yields a judge of the evidence that flags cite, by the evaluation database and the pipeline in use.
 
     Each comparison is read once. Yields None if the pipeline cannot be read, which other commands report.

@@ -129,7 +129,7 @@ class Database:
         if cls is Database and address_at(path):
             # by its name: that engine is built on this module, and its driver may be missing
             engine = import_module("speckit_memory.memory.store.postgres.database").PostgresDatabase
-            return engine.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
+            return engine.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[no-any-return]
         require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)
