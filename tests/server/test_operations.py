@@ -27,7 +27,7 @@ from speckit_memory.server.workspace.workspace import Workspace
 PAGES = workspace_root(Path(__file__).parent) / "docs"
 operations_of_tools()
 for module, _, _ in COMMANDS.values():
-    import_module(f"speckit_memory.server.{module}")
+    import_module(f"speckit_memory.server.{module.partition(':')[0]}")
 FIELDS = [(one, name) for one in OPERATIONS for name in one.params.model_fields]
 
 

@@ -72,7 +72,7 @@ def test_wrong_usage_is_one_json_document_with_code_e200(run: Run, arguments: li
     assert error["actions"]
 
 
-@pytest.mark.parametrize("arguments", [["doctor", "--mode", "deep"], ["search", "x", "--mode", "slow"]])
+@pytest.mark.parametrize("arguments", [["doctor", "--quick", "deep"], ["search", "x", "--mode", "slow"]])
 def test_a_name_that_is_like_no_other_is_not_taken_for_one(run: Run, arguments: list[str]) -> None:
     assert "did you mean" not in run(*arguments).ended(2).err.lower()
 

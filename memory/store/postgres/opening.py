@@ -23,7 +23,8 @@ _SHARED = (
     "WITH CHECK (name = current_setting('speckit.name'))",
     "CREATE TABLE commits (count bigint NOT NULL, "
     "workspace int PRIMARY KEY DEFAULT current_setting('speckit.workspace')::int)",
-    "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT CASE WHEN v IS NULL THEN 'null' "
+    "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "
+    "SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list WITH (security_invoker = true) AS "

@@ -134,7 +134,7 @@ def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
     if not how:
         return tokens
     end = upper.index("RETURNING") if "RETURNING" in upper else len(tokens)
-    return [*tokens[:end], *_on_conflict(how, tables[table], tokens, table), *tokens[end:]]
+    return [*tokens[:end], *_on_conflict(how, tables[table], tokens), *tokens[end:]]
 
 
 def _begins(upper: Sequence[str], at: int) -> bool:
@@ -142,7 +142,7 @@ def _begins(upper: Sequence[str], at: int) -> bool:
     return upper[at] == "INSERT" or (upper[at] == "REPLACE" and upper[at + 1 : at + 2] == ["INTO"])
 
 
-def _on_conflict(how: str, table: Table, tokens: Sequence[str], name: str) -> list[str]:
+def _on_conflict(how: str, table: Table, tokens: Sequence[str]) -> list[str]:
     if how == "IGNORE":
         return ["ON", "CONFLICT", "DO", "NOTHING"]
     into = [token.upper() for token in tokens].index("INTO")
@@ -307,7 +307,7 @@ def _json_extract(arguments: Arguments) -> list[str] | None:
 
 
 _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
-    "CARRAY": lambda arguments: None,
+    "CARRAY": lambda _arguments: None,
     "IIF": _iif,
     "MAX": _extreme("greatest"),
     "MIN": _extreme("least"),

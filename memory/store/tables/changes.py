@@ -41,7 +41,8 @@ _FORGET = """
 DELETE FROM changes WHERE seq <= (
     SELECT max(last - :most, min(last - :kept, coalesce(segment - 1, last))) FROM (
         SELECT max(seq) AS last, (
-            SELECT CAST(json_extract(value, '$.sequence') AS INTEGER) FROM meta WHERE key = :segment AND json_valid(value)
+            SELECT CAST(json_extract(value, '$.sequence') AS INTEGER) FROM meta
+            WHERE key = :segment AND json_valid(value)
         ) AS segment FROM changes
     )
 )

@@ -301,9 +301,10 @@ def _declarations(
     """The declarations of an edge: memory id, its key, the target as written, and whether that is the edge's source."""
     found = rows(
         connection,
-        "SELECT DISTINCT m.id, m.key, d.target, d.reverse FROM declared_links d JOIN memories m ON m.id = d.memory_id "
+        "SELECT m.id, m.key, d.target, d.reverse FROM declared_links d JOIN memories m ON m.id = d.memory_id "
         "WHERE d.relation = ?3 AND ((d.memory_id = ?1 AND d.target_id = ?2 AND d.reverse = 0) OR "
-        "(d.memory_id = ?2 AND d.target_id = ?1 AND d.reverse = 1)) ORDER BY d.strength DESC, m.id",
+        "(d.memory_id = ?2 AND d.target_id = ?1 AND d.reverse = 1)) "
+        "GROUP BY m.id, m.key, d.target, d.reverse ORDER BY max(d.strength) DESC, m.id",
         (*ends, str(relation)),
     )
     return [(memory, key, name, bool(reverse)) for memory, key, name, reverse in found]

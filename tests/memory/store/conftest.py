@@ -19,7 +19,8 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
-CONTRACT = ()
+CONTRACT = ("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory")
+"""Modules whose tests hold for a store in SQLite and in PostgreSQL."""
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Databas
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of the contract over both engines."""
     if "database" in metafunc.fixturenames and (
-        os.environ.get("ALLPG") or metafunc.module.__name__.rpartition(".")[2] in CONTRACT
+        os.environ.get("SPECKIT_BOTH_ENGINES") or metafunc.module.__name__.rpartition(".")[2] in CONTRACT
     ):
         metafunc.parametrize("database", ["sqlite", "postgres"], indirect=True)
 

@@ -19,7 +19,7 @@ def list_edges(connection: apsw.Connection, memory_id: int | None = None) -> lis
     """The edges of a memory, incoming and outgoing, or all edges, by id."""
     found = connection.execute(
         "SELECT id, source_id, target_id, relation, strength, evidence, created_by FROM causal_edges "
-        "WHERE ?1 IS NULL OR ?1 IN (source_id, target_id) ORDER BY id",
+        "WHERE ?1 IN (source_id, target_id) OR ?1 IS NULL ORDER BY id",
         (memory_id,),
     )
     return [

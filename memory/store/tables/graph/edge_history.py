@@ -113,7 +113,7 @@ def changes(
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM edge_history WHERE (source_id = ?1 OR target_id = ?1 OR ?1 IS NULL) "
-        "AND (?2 = '' OR changed_by = ?2) AND (NOT ?3 OR (undone_by IS NULL AND undoes IS NULL)) "
+        "AND (?2 = '' OR changed_by = ?2) AND (?3 = 0 OR (undone_by IS NULL AND undoes IS NULL)) "
         "ORDER BY id DESC LIMIT ?4",
         (memory, by, undoable, limit),
     )

@@ -28,7 +28,7 @@ AND EXISTS (
     WHERE a.memory_id = e.source_id AND b.memory_id = e.target_id
     AND a.used_at > :since AND a.used_at <= :now AND b.used_at > :since AND b.used_at <= :now
 )
-ON CONFLICT (edge_id) DO UPDATE SET times = times + 1, last_used = excluded.last_used
+ON CONFLICT (edge_id) DO UPDATE SET times = edge_uses.times + 1, last_used = excluded.last_used
 """
 
 

@@ -82,7 +82,8 @@ def note_event(
     event = value(
         connection,
         "INSERT INTO session_state (session, began_at, last_event, events) VALUES (?1, ?2, ?2, 1) "
-        "ON CONFLICT DO UPDATE SET last_event = excluded.last_event, events = events + 1 RETURNING events",
+        "ON CONFLICT DO UPDATE SET last_event = excluded.last_event, events = session_state.events + 1 "
+        "RETURNING events",
         (session, now),
     )
     # before: rows decayed to this event; only rows that differ from it are written below
