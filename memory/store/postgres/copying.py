@@ -23,13 +23,16 @@ def workspace_exists(link: Path, *, unfinished: bool = False) -> bool:
     opening.require_driver()
     database = PostgresDatabase(link, address_at(link))
     name = f"{database.workspace}{UNFINISHED}" if unfinished else database.workspace
+    own = "SELECT set_config('speckit.name', %s, false)"
     with opening.coded_errors(database.url), opening.plain_session(database.url) as session:
         if session.execute("SELECT to_regclass(%s)", (f"{opening.SCHEMA}.workspaces",)).fetchone()[0] is None:
             return False
+        session.execute(own, (database.workspace,))
         return session.execute("SELECT 1 FROM workspaces WHERE name = %s", (name,)).fetchone() is not None
 
 
 def give_name(copy: PostgresDatabase, txn: Transaction) -> None:
     """Makes an unfinished copy the workspace of its name, with the transaction."""
-    name = copy.workspace
-    txn.connection.execute("UPDATE workspaces SET name = ? WHERE name = ?", (name.removesuffix(UNFINISHED), name))
+    name = copy.workspace.removesuffix(UNFINISHED)
+    txn.connection.execute("SELECT set_config('speckit.name', ?, true)", (name,))
+    txn.connection.execute("UPDATE workspaces SET name = ? WHERE name = ?", (name, copy.workspace))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
-from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
-from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, derived, secured
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
+from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, secured
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
@@ -21,20 +21,26 @@ _SHARED = (
     'CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at text NOT NULL, '
     "rowid int GENERATED ALWAYS AS IDENTITY)",
     'CREATE TABLE workspaces (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL)',
+    "ALTER TABLE workspaces ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE workspaces FORCE ROW LEVEL SECURITY",
+    "CREATE POLICY of_name ON workspaces USING (name IN (current_setting('speckit.name'), "
+    f"current_setting('speckit.name') || '{UNFINISHED}'))",
     "CREATE TABLE commits (count bigint NOT NULL, request bigint NOT NULL, workspace int NOT NULL DEFAULT "
     "current_setting('speckit.workspace')::int, PRIMARY KEY (workspace, count))",
     "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "
     "SELECT CASE WHEN v IS NULL THEN 'null' "
     "WHEN pg_typeof(v) = 'bigint'::regtype THEN 'integer' WHEN pg_typeof(v) = 'double precision'::regtype THEN 'real' "
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
-    "CREATE VIEW pragma_table_list AS SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
+    "CREATE VIEW pragma_table_list WITH (security_invoker = true) AS "
+    "SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' "
     "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
-    "CREATE VIEW pragma_page_size AS SELECT 8192 AS page_size",
-    "CREATE VIEW pragma_page_count AS SELECT (sum(pg_total_relation_size(oid)) / 8192)::bigint AS page_count "
-    f"FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'",
-    "CREATE VIEW sqlite_schema AS SELECT 'table' AS type, relname::text AS name FROM pg_class "
+    "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
+    "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
+    "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
+    "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
+    "SELECT 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
@@ -144,19 +150,30 @@ def plain_session(url: str) -> Any:
     return psycopg.connect(url, autocommit=True, options=f"-c search_path={SCHEMA},public")
 
 
-def prepare(url: str, workspace: str, *, create: bool) -> tuple[int, int]:
-    """Checks the server, creates what is missing, and returns the number of pgvector's type and of the workspace.
+def prepare(
+    url: str, workspace: str, *, create: bool, migrations: tuple[Migration, ...] = MIGRATIONS
+) -> tuple[int, int]:
+    """Checks the server, creates or migrates the schema, and returns the numbers of pgvector's type and the workspace.
 
-    Raises E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server or role,
-    and E025 for a schema of a later version.
+    Args:
+        url: The address of the database.
+        workspace: The name of the workspace.
+        create: Whether a workspace of a new name may be created.
+        migrations: The migrations of the schema, in order.
+
+    Raises:
+        SpeckitError: E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server
+            or role, E023 when a migration fails and E025 for a schema of a later version.
     """
     with plain_session(url) as session:
         _require_server(session)
         session.execute("SELECT pg_advisory_lock(%s)", (_CREATING,))
         vector = _vector_type(session)
         with session.transaction():
-            _create(session)
-        number = _workspace(session, workspace, create=create)
+            applied = _create(session, migrations)
+        if len(applied) < len(migrations):
+            migrate(connect(url, vector, 0), migrations, applied)
+        number = _workspace(session, workspace, create=create, schema=derived(migrations))
         return vector, number
 
 
@@ -202,27 +219,27 @@ def _vector_type(session: Any) -> int:
         ) from error
 
 
-def _create(session: Any) -> None:
-    """Creates the schema, or checks that it is of this version."""
-    names = [migration.name for migration in MIGRATIONS]
+def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
+    """Creates the schema where there is none. Returns the names of the migrations that the schema has."""
+    names = [migration.name for migration in migrations]
     if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.migrations",)).fetchone()[0]:
         done = {name for (name,) in session.execute("SELECT name FROM migrations")}
         if unknown := sorted(done - set(names)):
             raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
-        if todo := [name for name in names if name not in done]:
-            raise SpeckitError("E023", f"the store lacks the migration {todo[0]}")
-        return
+        return done
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
-    for statement in (*FUNCTIONS, *derived().statements, *own, *_SHARED, *secured("commits")):
+    for statement in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
         session.execute(statement)
-    applied = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     for name in names:
-        session.execute("INSERT INTO migrations (name, applied_at) VALUES (%s, %s)", (name, applied))
+        session.execute(RECORD, (name,))
+    return set(names)
 
 
-def _workspace(session: Any, name: str, *, create: bool) -> int:
-    """The number of a workspace, which begins with the rows of a new store."""
+def _workspace(session: Any, name: str, *, create: bool, schema: Schema) -> int:
+    """The number of a workspace, which begins with the rows of a new store. Other names stay invisible, but for that of its
+    unfinished copy."""
+    session.execute("SELECT set_config('speckit.name', %s, false)", (name.removesuffix(UNFINISHED),))
     found = session.execute("SELECT id FROM workspaces WHERE name = %s", (name,)).fetchone()
     if found:
         return int(found[0])
@@ -239,10 +256,13 @@ def _workspace(session: Any, name: str, *, create: bool) -> int:
         (number,) = session.execute("INSERT INTO workspaces (name) VALUES (%s) RETURNING id", (name,)).fetchone()
         session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))
         session.execute("INSERT INTO commits (count, request) VALUES (0, 0)")
-        for table, row in derived().seeds:
-            marks = ", ".join(["%s"] * len(row))
+        for table, row in schema.seeds:
             if table == "store_identity":
-                session.execute("INSERT INTO store_identity VALUES (1, replace(gen_random_uuid()::text, '-', ''))")
+                session.execute(
+                    "INSERT INTO store_identity (one, store_id) VALUES (1, replace(gen_random_uuid()::text, '-', ''))"
+                )
             else:
-                session.execute(f'INSERT INTO "{table}" VALUES ({marks})', row)
+                columns = ", ".join(f'"{column}"' for column in schema.tables[table].columns)
+                marks = ", ".join(["%s"] * len(row))
+                session.execute(f'INSERT INTO "{table}" ({columns}) VALUES ({marks})', row)
     return int(number)

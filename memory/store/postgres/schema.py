@@ -1,7 +1,7 @@
 """The tables of a PostgreSQL store, derived from the schema that the named migrations make in SQLite.
 
 Every table gets a column `workspace`, filled in by default and enforced by row-level security. Primary keys, unique
-constraints, indexes and foreign keys begin with it. It is the last column, so that rows can be inserted by position.
+constraints, indexes and foreign keys begin with it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,41 @@ def text_columns() -> frozenset[str]:
     return frozenset(re.findall(r'^ +"?(\w+)"? text ', "\n".join(derived().statements), re.MULTILINE))
 
 
+def alterations(sql: str) -> list[str] | None:
+    """The statements for a statement of a migration that changes the schema, None for one that changes rows.
+
+    Tables of SQLite's extensions have none of their own here: their rows lie in tables that every database has.
+    """
+    from speckit_memory.memory.store.postgres.statements import tokenise
+
+    tokens = tokenise(sql)
+    words = [token.upper() for token in tokens]
+    name = tokens[2].strip('"') if len(tokens) > 2 else ""
+    match words[:2]:
+        case ["CREATE", "VIRTUAL"]:
+            return []
+        case ["CREATE", "TABLE"]:
+            return _table(name, sql)[1]
+        case ["CREATE", "INDEX"] | ["CREATE", "UNIQUE"]:
+            return [_index(sql)]
+        case ["CREATE", "VIEW"]:
+            return [_view(sql)]
+        case ["CREATE", "TRIGGER"]:
+            return list(_trigger(sql))
+        case ["DROP", "TRIGGER"]:
+            return [f"DROP FUNCTION {name} CASCADE"]
+        case ["DROP", _]:
+            return None if name in _VIRTUAL else [sql]
+        case ["ALTER", "TABLE"] if words[3:5] == ["ADD", "COLUMN"]:
+            line, _, constraints = _column(name, tokens[5:])
+            return [f'ALTER TABLE "{name}" ADD {added}' for added in (f"COLUMN {line}", *constraints)]
+        case ["ALTER", "TABLE"] if words[3:5] in (["DROP", "COLUMN"], ["RENAME", "COLUMN"]):
+            return [sql]
+        case ["INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH", _]:
+            return None
+    raise ValueError(f"a statement of another form: {sql}")
+
+
 def _table(name: str, sql: str) -> tuple[Table, list[str]]:
     from speckit_memory.memory.store.postgres.statements import closing, split_at, tokenise
 
@@ -123,7 +158,8 @@ def secured(table: str) -> Iterator[str]:
     """Statements that show each workspace only its own rows of a table, its owner included."""
     yield f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY'
     yield f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY'
-    yield f'CREATE POLICY of_workspace ON "{table}" USING ({WORKSPACE} = {SETTING})'
+    own = f"({WORKSPACE} = {SETTING})"
+    yield f'CREATE POLICY of_workspace ON "{table}" USING {own} WITH CHECK {own}'
 
 
 def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
@@ -191,7 +227,7 @@ def _trigger(sql: str) -> Iterator[str]:
     name, event, table, statement = found.groups()
     rows = "gone" if event == "DELETE" else "came"
     yield (
-        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         f"{statement.replace('+ 1', f'+ (SELECT count(*) FROM {rows})')}; RETURN NULL; END $$"
     )
     side = "OLD" if event == "DELETE" else "NEW"

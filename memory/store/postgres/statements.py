@@ -126,6 +126,11 @@ def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
             elif upper[place + 2 : place + 4] == ["DO", "UPDATE"]:
                 tokens[place + 2 : place + 2] = ["(", *_listed((WORKSPACE, *tables[table].key)), ")"]
             break
+    named = upper.index("INTO") + 2
+    if tokens[named] != "(" and table in tables:
+        # by name: a column that a migration added follows the workspace
+        tokens = [*tokens[:named], "(", *_listed(tables[table].columns), ")", *tokens[named:]]
+        upper = [token.upper() for token in tokens]
     if not how:
         return tokens
     end = upper.index("RETURNING") if "RETURNING" in upper else len(tokens)
@@ -141,10 +146,7 @@ def _on_conflict(how: str, table: Table, tokens: Sequence[str]) -> list[str]:
     if how == "IGNORE":
         return ["ON", "CONFLICT", "DO", "NOTHING"]
     into = [token.upper() for token in tokens].index("INTO")
-    if tokens[into + 2] == "(":
-        named = [token.strip('"') for token in tokens[into + 3 : tokens.index(")", into)] if token != ","]
-    else:
-        named = list(table.columns)
+    named = [token.strip('"') for token in tokens[into + 3 : tokens.index(")", into)] if token != ","]
     others = [column for column in named if column not in table.key]
     target = ["ON", "CONFLICT", "(", *_listed((WORKSPACE, *table.key)), ")", "DO"]
     if not others:

@@ -13,7 +13,7 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -158,17 +158,21 @@ def _required(schema: Mapping[str, Any], drawn: random.Random) -> dict[str, Any]
     return {name: plausible(schema["properties"][name], drawn) for name in schema.get("required", ())}
 
 
-def every_place(tools: Mapping[str, Any], drawn: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every hostile text in every parameter that takes text."""
+def every_place(
+    tools: Mapping[str, Any], drawn: random.Random, texts: Sequence[str] = HOSTILE
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every one of the texts in every parameter that takes text."""
     for tool, schema in tools.items():
         for name, accepted in schema["properties"].items():
             if how := takes_text(accepted):
-                for text in HOSTILE:
+                for text in texts:
                     yield tool, {**_required(schema, drawn), name: text if how == "alone" else [text, text]}
 
 
-def at_will(tools: Mapping[str, Any], drawn: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Calls without end: some parameters of some tool, one in four of them hostile or of another type."""
+def at_will(
+    tools: Mapping[str, Any], drawn: random.Random, texts: Sequence[str] = HOSTILE
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Calls without end: some parameters of some tool, one in four of them one of the texts or of another type."""
     while True:
         tool = drawn.choice(list(tools))
         schema = tools[tool]
@@ -178,9 +182,9 @@ def at_will(tools: Mapping[str, Any], drawn: random.Random) -> Iterator[tuple[st
             arguments[name] = plausible(schema["properties"][name], drawn)
         for name in list(arguments):
             if drawn.random() < 0.25:
-                arguments[name] = drawn.choice([*HOSTILE, 0, -1, 2**63, 0.5, True, [], {}, ["\0"]])
+                arguments[name] = drawn.choice([*texts, 0, -1, 2**63, 0.5, True, [], {}, ["\0"]])
         if drawn.random() < 0.02:
-            arguments[drawn.choice(HOSTILE) or "x"] = 1
+            arguments[drawn.choice(texts) or "x"] = 1
         yield tool, arguments
 
 

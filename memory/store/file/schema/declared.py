@@ -24,6 +24,11 @@ class Declared(NamedTuple):
     """What `PRAGMA foreign_key_list` says of each table."""
 
 
+def is_complete(statement: str) -> bool:
+    """Whether a text ends where a statement ends; a semicolon within a trigger does not end it."""
+    return apsw.complete(statement)
+
+
 @cache
 def declared(migrations: tuple[Migration, ...]) -> Declared:
     """The schema after these migrations."""
