@@ -54,7 +54,6 @@ def test_an_unknown_command_offers_the_nearest_one(run: Run) -> None:
     [
         (["search", "--json"], "Missing argument 'QUERY'."),
         (["search", "x", "--json", "--colour"], "No such option"),
-        (["search", "x", "--json", "--mode", "slow"], "Invalid value for '--mode'"),
         (["search", "x", "--json", "--set", "k=3"], "Invalid value for '--set': 'k=3' is not of the form"),
         (["search", "x", "--json", "--set", "bm25.b="], "Invalid value for '--set': 'bm25.b=' gives no value"),
         (["pipeline", "--json", "chekc"], "No such option"),
