@@ -69,7 +69,7 @@ def of_memories(connection: Connection, ids: Sequence[int]) -> dict[int, Passage
         connection,
         "SELECT m.id, s.summary, min(c.first_line), max(c.last_line) FROM summaries s JOIN memories m ON "
         "m.id = s.memory_id AND m.content_hash = s.content_hash JOIN chunks c ON c.memory_id = m.id "
-        "WHERE s.summary <> '' AND s.memory_id IN (SELECT value FROM carray(?)) GROUP BY m.id",
+        "WHERE s.summary <> '' AND s.memory_id IN (SELECT value FROM carray(?)) GROUP BY m.id, s.summary",
         (integers(ids),),
     )
     return {memory: Passage(memory, memory, text, "", "", first, last) for memory, text, first, last in found}
