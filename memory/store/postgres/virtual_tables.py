@@ -99,32 +99,51 @@ def words(kind: int, text: str) -> list[str]:
 def _insert(
     connection: Connection, table: str, columns: str, how: str, rest: str, bindings: Sequence[Any] | Mapping[str, Any]
 ) -> Rows:
-    named = [column.strip() for column in columns.split(",")]
     if how == "VALUES":
         found: Rows = [tuple(bindings)]
     else:
         found = connection.execute(f"SELECT{rest}", bindings).fetchall()
+    return _insert_postings(connection, table, columns, found)
+
+
+def insert_many(connection: Connection, sql: str, bindings: Sequence[Sequence[Any] | Mapping[str, Any]]) -> bool:
+    """Runs an INSERT of words with all of these bindings, in one statement; False for other statements."""
+    found = _INSERT.match(sql)
+    if found is None:
+        return False
+    table, columns, how, rest = found.groups()
+    rows: list[tuple[Any, ...]] = []
+    for each in bindings:
+        rows += [tuple(each)] if how == "VALUES" else connection.execute(f"SELECT{rest}", each).fetchall()
+    _insert_postings(connection, table, columns, rows)
+    return True
+
+
+def _insert_postings(connection: Connection, table: str, columns: str, rows: Rows) -> Rows:
+    """Inserts the words of rows (id, texts of these columns), in the order of the primary key."""
+    from speckit_memory.memory.store.postgres.connection import Integers, Texts
+
     kind = _KINDS[table]
-    terms: list[str] = []
-    memories: list[int] = []
-    places: list[str] = []
-    for memory, *texts in found:
+    named = [column.strip() for column in columns.split(",")]
+    postings: list[tuple[str, int, str]] = []
+    for memory, *texts in rows:
         of_word: dict[str, list[int]] = {}
         for column, text in zip(named, texts, strict=True):
             field = _FIELDS[kind].index(column) << FIELD
             for offset, word in enumerate(words(kind, text)):
                 of_word.setdefault(word, []).append(field | offset)
-        for word, at in of_word.items():
-            terms.append(word)
-            memories.append(memory)
-            places.append("{" + ",".join(map(str, sorted(at))) + "}")
-    from speckit_memory.memory.store.postgres.connection import Integers, Texts
-
+        postings += [(word, memory, "{" + ",".join(map(str, sorted(at))) + "}") for word, at in of_word.items()]
+    postings.sort()  # neighbours of the index are inserted one after the other
     _execute(
         connection,
         "INSERT INTO postings (kind, term, memory_id, places) SELECT $1, term, memory, places::int[] "
         "FROM unnest($2, $3, $4) AS made (term, memory, places)",
-        [kind, Texts(terms), Integers(memories), Texts(places)],
+        [
+            kind,
+            Texts([word for word, _, _ in postings]),
+            Integers([memory for _, memory, _ in postings]),
+            Texts([places for _, _, places in postings]),
+        ],
     )
     return ()
 
