@@ -63,10 +63,12 @@ def serving(store: Path, *arguments: str) -> Iterator[tuple[int, int]]:
         env=kept | {"SPECKIT_ROOT": str(store.parent), "SPECKIT_DB": str(store)},
     ) as server:
         assert server.stderr is not None
-        url: str = json.loads(server.stderr.readline())["url"]
-        Thread(target=server.stderr.read, daemon=True).start()
-        yield server.pid, int(url.split(":")[2].split("/")[0])
-        server.send_signal(signal.SIGTERM)
+        try:
+            url: str = json.loads(server.stderr.readline())["url"]
+            Thread(target=server.stderr.read, daemon=True).start()
+            yield server.pid, int(url.split(":")[2].split("/")[0])
+        finally:
+            server.send_signal(signal.SIGTERM)
 
 
 def family(pid: int) -> list[int]:

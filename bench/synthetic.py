@@ -112,11 +112,16 @@ def build(
     path = folder / "memory.db"
     with Memory.open(path, root=folder, environ={}) as memory:
         memory.index_documents(corpus.sources(), progress=progress)
-        edges = corpus.edges()
-        while some := tuple(islice(edges, LINKED_AT_ONCE)):
-            memory.graph.add_edges(some, created_by="manual")
+        link(memory, corpus)
         memory.lifecycle.write_segment()  # that of the index run does not know the edges
     return path, corpus
+
+
+def link(memory: Memory, corpus: Corpus) -> None:
+    """Adds the edges between the notes of a store."""
+    edges = corpus.edges()
+    while some := tuple(islice(edges, LINKED_AT_ONCE)):
+        memory.graph.add_edges(some, created_by="manual")
 
 
 def _telling() -> OnProgress:

@@ -33,7 +33,7 @@ def memory(tmp_path: Path) -> Any:
                 [body] = loading.tokens_of(txn.connection, row)
                 assert "zebra" in body
                 fulltext.delete(txn, row)
-                fulltext.insert(txn, row, title, triggers, at, body.replace("zebra", "quagga"))
+                fulltext.insert(txn, [(row, title, triggers, at, body.replace("zebra", "quagga"))])
         yield memory
 
 

@@ -89,6 +89,8 @@ class Cursor:
     def executemany(self, sql: str, bindings: Iterable[Bindings]) -> Self:
         """Runs a statement with each of these bindings."""
         given = list(bindings)
+        if virtual_tables.insert_many(self.connection, sql, given):
+            return self
         if virtual_tables.concerns(sql):
             for one in given:
                 self.execute(sql, one)

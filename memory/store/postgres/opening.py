@@ -237,8 +237,10 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
 
 
 def _workspace(session: Any, name: str, *, create: bool, schema: Schema) -> int:
-    """The number of a workspace, which begins with the rows of a new store. Other names stay invisible, but for that of its
-    unfinished copy."""
+    """The number of a workspace, which begins with the rows of a new store.
+
+    The session sees no other name but that of the unfinished copy of this one.
+    """
     session.execute("SELECT set_config('speckit.name', %s, false)", (name.removesuffix(UNFINISHED),))
     found = session.execute("SELECT id FROM workspaces WHERE name = %s", (name,)).fetchone()
     if found:

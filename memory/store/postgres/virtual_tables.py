@@ -102,16 +102,34 @@ def execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
 def _insert(
     connection: Connection, table: str, columns: str, how: str, rest: str, bindings: Sequence[Any] | Mapping[str, Any]
 ) -> Rows:
-    named = [column.strip() for column in columns.split(",")]
     if how == "VALUES":
         found: Rows = [tuple(bindings)]
     else:
         found = connection.execute(f"SELECT{rest}", bindings).fetchall()
+    return _insert_postings(connection, table, columns, found)
+
+
+def insert_many(connection: Connection, sql: str, bindings: Sequence[Sequence[Any] | Mapping[str, Any]]) -> bool:
+    """Runs an INSERT of words with all of these bindings, in one statement; False for other statements."""
+    found = _INSERT.match(sql)
+    if found is None:
+        return False
+    table, columns, how, rest = found.groups()
+    rows: list[tuple[Any, ...]] = []
+    for each in bindings:
+        rows += [tuple(each)] if how == "VALUES" else connection.execute(f"SELECT{rest}", each).fetchall()
+    _insert_postings(connection, table, columns, rows)
+    return True
+
+
+def _insert_postings(connection: Connection, table: str, columns: str, rows: Rows) -> Rows:
+    """Inserts the words of rows (id, texts of these columns), in the order of the primary key."""
+    from speckit_memory.memory.store.postgres.adapters import Integers, Texts
+
     kind = _KINDS[table]
-    terms: list[str] = []
-    memories: list[int] = []
-    places: list[str] = []
-    for memory, *texts in found:
+    named = [column.strip() for column in columns.split(",")]
+    postings: list[tuple[str, int, str]] = []
+    for memory, *texts in rows:
         of_word: dict[str, list[int]] = {}
         lengths = [0] * len(_FIELDS[kind])
         for column, text in zip(named, texts, strict=True):
@@ -120,17 +138,19 @@ def _insert(
             lengths[field] = len(found_words)
             for offset, word in enumerate(found_words):
                 of_word.setdefault(word, []).append(field << FIELD | offset)
-        for word, at in (("", lengths), *((word, sorted(at)) for word, at in of_word.items())):
-            terms.append(word)
-            memories.append(memory)
-            places.append("{" + ",".join(map(str, at)) + "}")
-    from speckit_memory.memory.store.postgres.adapters import Integers, Texts
-
+        counted = (("", lengths), *((word, sorted(at)) for word, at in of_word.items()))
+        postings += [(word, memory, "{" + ",".join(map(str, at)) + "}") for word, at in counted]
+    postings.sort()  # neighbours of the index are inserted one after the other
     execute(
         connection,
         "INSERT INTO postings (kind, term, memory_id, places) SELECT $1, term, memory, places::int[] "
         "FROM unnest($2, $3, $4) AS made (term, memory, places)",
-        [kind, Texts(terms), Integers(memories), Texts(places)],
+        [
+            kind,
+            Texts([word for word, _, _ in postings]),
+            Integers([memory for _, memory, _ in postings]),
+            Texts([places for _, _, places in postings]),
+        ],
     )
     return ()
 

@@ -100,7 +100,7 @@ def _count_tokens(txn: Transaction) -> int:
             continue
         before = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
         connection.execute("DELETE FROM token_counts WHERE memory_id = ?", (memory_id,))
-        token_counts.insert(txn, memory_id, counted)
+        token_counts.insert(txn, [(memory_id, counted)])
         after = rows(connection, "SELECT * FROM token_counts WHERE memory_id = ?", (memory_id,))
         mended += before != after
     return mended

@@ -76,20 +76,22 @@ def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: 
     """
     connection = txn.connection
     leads: list[str | None] = []
+    counts: list[tuple[int, list[token_counts.TokenCount]]] = []
+    analysed: list[tuple[int, str, str, str, str]] = []
+    texts: list[tuple[object, ...]] = []
     for each in placed:
         document = each.document
         of_passages, rest = split_body(document.body, [chunk.text for chunk in document.chunks])
         leads += of_passages
         title, triggers, path = _fields(document)
         passages = [join_tokens(chunk.tokens) for chunk in document.chunks]
-        counted = [token_counts.count_tokens(text) for text in (title, triggers, path, *passages)]
-        token_counts.insert(txn, each.id, counted)
-        fulltext.insert(txn, each.id, title, triggers, path, " ".join(passages))
+        counts.append((each.id, [token_counts.count_tokens(text) for text in (title, triggers, path, *passages)]))
+        analysed.append((each.id, title, triggers, path, " ".join(passages)))
         extra = json.dumps(document.extra, ensure_ascii=False) if document.extra else "{}"
-        connection.execute(
-            "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (each.id, title, triggers, path, extra, rest, pack_tokens(passages)),
-        )
+        texts.append((each.id, title, triggers, path, extra, rest, pack_tokens(passages)))
+    token_counts.insert(txn, counts)
+    fulltext.insert(txn, analysed)
+    connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", texts)
     states = _insert_vectors(txn, placed, model_id)
     connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states, leads))
     surface.insert(txn, ((each.id, each.document.body) for each in placed))

@@ -24,20 +24,10 @@ FROM temp.memory_word_places WHERE term = ?
 """
 
 
-def insert(txn: Transaction, memory_id: int, title: str, triggers: str, path: str, body: str) -> None:
-    """Adds the row of a memory that has none. All texts are tokens joined by blanks.
-
-    Args:
-        txn: The transaction.
-        memory_id: Id of the memory.
-        title: Tokens of the title.
-        triggers: Tokens of the trigger phrases.
-        path: Tokens of the path.
-        body: Tokens of the body.
-    """
-    txn.connection.execute(
-        "INSERT INTO memory_fts (rowid, body, title, triggers, path) VALUES (?, ?, ?, ?, ?)",
-        (memory_id, body, title, triggers, path),
+def insert(txn: Transaction, memories: Iterable[tuple[int, str, str, str, str]]) -> None:
+    """Adds the rows of memories that have none: id, title, triggers, path and body, as tokens joined by blanks."""
+    txn.connection.executemany(
+        "INSERT INTO memory_fts (rowid, title, triggers, path, body) VALUES (?, ?, ?, ?, ?)", memories
     )
 
 
@@ -53,7 +43,7 @@ def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
         chosen = "SELECT title_tokens, trigger_tokens, path_tokens, tokens FROM texts WHERE memory_id = ?"
         for title, triggers, path, tokens in rows(txn.connection, chosen, (memory_id,)):
             with suppress(ValueError):  # tokens that cannot be read are not guessed
-                insert(txn, memory_id, title, triggers, path, " ".join(unpack_tokens(tokens)))
+                insert(txn, [(memory_id, title, triggers, path, " ".join(unpack_tokens(tokens)))])
                 count += 1
     return count
 

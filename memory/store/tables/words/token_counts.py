@@ -7,7 +7,7 @@ from the file without reading stored texts: see `read_model.words.fts_index`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -66,13 +66,14 @@ def count_tokens(text: str) -> TokenCount:
     return TokenCount(count, rewritten)
 
 
-def insert(txn: Transaction, memory_id: int, texts: Sequence[TokenCount]) -> None:
-    """Adds the counts of a memory that has none: of title, triggers and path, then of each passage."""
-    counts = [text.tokens for text in texts]
-    txn.connection.execute(
-        "INSERT INTO token_counts VALUES (?, ?, ?, ?, ?, ?)",
-        (memory_id, *counts[:3], np.array(counts[3:], _STORED).tobytes(), any(text.rewritten for text in texts)),
-    )
+def insert(txn: Transaction, memories: Iterable[tuple[int, Sequence[TokenCount]]]) -> None:
+    """Adds the counts of memories that have none: of title, triggers and path, then of each passage."""
+    rows_of_counts = []
+    for memory_id, texts in memories:
+        counts = [text.tokens for text in texts]
+        of_passages = np.array(counts[3:], _STORED).tobytes()
+        rows_of_counts.append((memory_id, *counts[:3], of_passages, any(text.rewritten for text in texts)))
+    txn.connection.executemany("INSERT INTO token_counts VALUES (?, ?, ?, ?, ?, ?)", rows_of_counts)
 
 
 def load(connection: Connection) -> TokenCounts | None:

@@ -179,7 +179,7 @@ def test_whatever_has_no_blank_is_found_again(new_database: Callable[[], Databas
     with new_database() as database, database.write() as txn:
         document = Document("k", "t", "b", "h", chunks=(Chunk("c", tokens=("before", token, "after")),))
         writer.put_document(txn, document, None, 1.0, None)
-        fulltext.insert(txn, 99, "", "", "", "something-longer-than-six-characters")
+        fulltext.insert(txn, [(99, "", "", "", "something-longer-than-six-characters")])
         assert fulltext.match(txn.connection, [token], EVEN, 9)[0].tolist() == [1]
 
 

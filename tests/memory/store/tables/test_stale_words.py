@@ -25,7 +25,7 @@ def put(database: Database, memory: int, title: str, body: str) -> None:
     """Has the full-text row of a memory hold these words."""
     with database.write() as txn:
         fulltext.delete(txn, memory)
-        fulltext.insert(txn, memory, title, "", "", body)
+        fulltext.insert(txn, [(memory, title, "", "", body)])
 
 
 @pytest.mark.requirement("M14.words")
