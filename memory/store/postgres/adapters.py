@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,12 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 
+from speckit_memory.memory.store.file.guarding import failures
+from speckit_memory.memory.store.file.guarding.queries import listed
+from speckit_memory.memory.store.postgres.statements import Statement
+
+Binding = Any
+Bindings = Sequence[Binding] | Mapping[str, Binding]
 INT8_ARRAY = 1016
 TEXT_ARRAY = 1009
 
@@ -65,7 +73,7 @@ class _VectorDumper(Dumper):
 
 
 class _BoolDumper(Int8Dumper):
-    def dump(self, obj: bool) -> Buffer:
+    def dump(self, obj: bool) -> Buffer | None:
         return super().dump(int(obj))
 
 
@@ -100,3 +108,30 @@ def adapters(vector: int) -> AdaptersMap:
     made.register_loader("numeric", _NumericLoader)
     made.register_loader(vector, _VectorLoader)
     return made
+
+
+def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
+    """The values of a statement's placeholders, in the form that the driver takes.
+
+    Names count in the order in which they come. Raises ConstraintError for NUL in a text to be stored.
+    """
+    if isinstance(bindings, Mapping):
+        bound = [_bound(bindings[str(name)]) for name in statement.parameters]
+    else:
+        bound = [
+            _bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)
+        ]
+    if any(isinstance(value, str) and "\0" in value for value in bound):
+        if statement.sql.startswith(("INSERT", "UPDATE", "DELETE")):
+            raise failures.ConstraintError("PostgreSQL takes no text with the character NUL")
+        bound = [value.replace("\0", NO_CHARACTER) if isinstance(value, str) else value for value in bound]
+    return bound
+
+
+def _bound(value: Binding) -> Binding:
+    found = listed(value)
+    if found is not None:
+        return Texts(found) if found and isinstance(found[0], str) else Integers(found)  # type: ignore[arg-type]
+    if isinstance(value, enum.Enum):
+        return str(value)
+    return value

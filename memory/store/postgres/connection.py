@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import psycopg
 
-from speckit_memory.memory.store.file.guarding import failures
-from speckit_memory.memory.store.file.guarding.queries import listed
 from speckit_memory.memory.store.postgres import virtual_tables
-from speckit_memory.memory.store.postgres.adapters import NO_CHARACTER, Integers, Texts
-from speckit_memory.memory.store.postgres.schema import Table
+from speckit_memory.memory.store.postgres.adapters import Bindings, parameters
 from speckit_memory.memory.store.postgres.session import WorkspaceSession
-from speckit_memory.memory.store.postgres.statements import Statement, translate
+from speckit_memory.memory.store.postgres.statements import Statement, Table, translate
 
-Binding = Any
-Bindings = Sequence[Binding] | Mapping[str, Binding]
 _WRITES = ("INSERT", "UPDATE", "DELETE", "WITH")
 _FEW = (" WHERE ", " LIMIT ", " GROUP BY ", "DISTINCT", "PRAGMA_", " UNION ")
 _TRANSACTIONS = {"BEGIN": False, "BEGIN DEFERRED": False, "BEGIN IMMEDIATE": True}
@@ -135,8 +129,11 @@ class Cursor:
         elif words == "ROLLBACK":
             connection.rollback()
         else:
-            ask = connection.stream if connection.in_transaction and _reads_table(words) else connection.fetch
-            answer = ask(statement.sql, parameters(statement, bindings or ()))
+            values = parameters(statement, bindings or ())
+            if connection.in_transaction and _reads_table(words):
+                self._columns, self._rows = connection.stream(statement.sql, values)
+                return
+            answer = connection.fetch(statement.sql, values)
             if answer.columns:
                 self._columns, self._rows = answer.columns, iter(answer.rows)
             if words.startswith(_WRITES):
@@ -146,30 +143,3 @@ class Cursor:
 def _reads_table(words: str) -> bool:
     """Whether a query reads a whole table, so that there may be more rows than should be held at once."""
     return words.startswith("SELECT") and "ORDER BY" in words and not any(part in words for part in _FEW)
-
-
-def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
-    """The values of a statement's placeholders, in the form that the driver takes.
-
-    Names count in the order in which they come. Raises ConstraintError for NUL in a text to be stored.
-    """
-    if isinstance(bindings, Mapping):
-        bound = [_bound(bindings[str(name)]) for name in statement.parameters]
-    else:
-        bound = [
-            _bound(bindings[at if isinstance(name, str) else name]) for at, name in enumerate(statement.parameters)
-        ]
-    if any(isinstance(value, str) and "\0" in value for value in bound):
-        if statement.sql.startswith(_WRITES[:3]):
-            raise failures.ConstraintError("PostgreSQL takes no text with the character NUL")
-        bound = [value.replace("\0", NO_CHARACTER) if isinstance(value, str) else value for value in bound]
-    return bound
-
-
-def _bound(value: Binding) -> Binding:
-    found = listed(value)
-    if found is not None:
-        return Texts(found) if found and isinstance(found[0], str) else Integers(found)
-    if isinstance(value, enum.Enum):
-        return str(value)
-    return value

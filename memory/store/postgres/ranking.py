@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from speckit_memory.memory.store.file.splitting import ANALYSED, split
+from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, parameters
+from speckit_memory.memory.store.postgres.session import Answer
+from speckit_memory.memory.store.postgres.statements import Statement
 
-if TYPE_CHECKING:
-    from speckit_memory.memory.store.postgres.connection import Connection
+Rows = Sequence[tuple[Any, ...]]
+FIELD = 28
+"""Bits of an offset in a place."""
+
 
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
@@ -19,7 +24,24 @@ _BODY_FIRST = (3, 0, 1, 2)
 """The fields of a row in the order of FTS5's columns: body, title, triggers, path."""
 
 
-def ranked(connection: Connection, restricted: bool, bindings: list[Any]) -> list[tuple[int, float]]:
+class StatementRunner(Protocol):
+    """The connection, as far as statements about the tables of words and vectors need it."""
+
+    anew: dict[int, list[tuple[Any, ...]]]
+
+    def execute(self, sql: str, bindings: Bindings | None = ()) -> Any:
+        """Runs statements of SQLite, translated."""
+
+    def fetch(self, sql: str, values: list[Any]) -> Answer:
+        """Runs a statement of PostgreSQL."""
+
+
+def execute(connection: StatementRunner, sql: str, values: list[Any]) -> Rows:
+    """The rows of a statement of PostgreSQL."""
+    return connection.fetch(sql, values).rows
+
+
+def ranked(connection: StatementRunner, restricted: bool, bindings: list[Any]) -> list[tuple[int, float]]:
     """The memories that hold any phrase of an expression and their scores, best first, then by id.
 
     Args:
@@ -27,9 +49,6 @@ def ranked(connection: Connection, restricted: bool, bindings: list[Any]) -> lis
         restricted: Whether the bindings hold ids that the search is restricted to.
         bindings: Weights of body, title, triggers and path, the expression, the ids, and the limit.
     """
-    from speckit_memory.memory.store.postgres.connection import Texts, parameters
-    from speckit_memory.memory.store.postgres.statements import Statement
-    from speckit_memory.memory.store.postgres.virtual_tables import FIELD, execute
 
     body, title, triggers, path, expression, *rest = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     weights = (title, triggers, path, body)
@@ -70,9 +89,8 @@ def ranked(connection: Connection, restricted: bool, bindings: list[Any]) -> lis
     return [found for found in best if allowed is None or found[0] in allowed][: limit if limit >= 0 else None]
 
 
-def column_sizes(connection: Connection) -> list[tuple[int, bytes]]:
+def column_sizes(connection: StatementRunner) -> list[tuple[int, bytes]]:
     """The ids of all rows with the numbers of words in each column, as FTS5 stores them: varints, big-endian."""
-    from speckit_memory.memory.store.postgres.virtual_tables import execute
 
     found = execute(connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = ''", [])
     return [(memory, b"".join(_varint(lengths[field]) for field in _BODY_FIRST)) for memory, lengths in found]
@@ -90,9 +108,7 @@ def _uses(phrase: Sequence[str], held: dict[str, dict[int, list[int]]]) -> dict[
     return uses
 
 
-def _lengths(connection: Connection, memories: set[int]) -> dict[int, int]:
-    from speckit_memory.memory.store.postgres.connection import Integers
-    from speckit_memory.memory.store.postgres.virtual_tables import execute
+def _lengths(connection: StatementRunner, memories: set[int]) -> dict[int, int]:
 
     found = execute(
         connection,

@@ -13,22 +13,21 @@ from functools import cache
 
 from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+from speckit_memory.memory.store.postgres.statements import (
+    WORKSPACE,
+    Table,
+    closing,
+    expression,
+    join,
+    split_at,
+    tokenise,
+)
 
-WORKSPACE = "workspace"
 SETTING = "current_setting('speckit.workspace')::int"
 """SQL for the number of the workspace of a connection."""
 _TYPES = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
 _VIRTUAL = ("memory_fts", "surface_fts", "chunk_vectors")
 _TRIGGER = re.compile(r"CREATE TRIGGER (\w+) AFTER (\w+) ON (\w+) BEGIN (.*?);? END", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its columns without the workspace, and its primary key without the workspace."""
-
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +63,11 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
     return Schema(tables, tuple(statements), seeds)
 
 
-@cache
-def text_columns() -> frozenset[str]:
-    """The names of all columns of texts."""
-    return frozenset(re.findall(r'^ +"?(\w+)"? text ', "\n".join(derived().statements), re.MULTILINE))
-
-
 def alterations(sql: str) -> list[str] | None:
     """The statements for a statement of a migration that changes the schema, None for one that changes rows.
 
     Tables of SQLite's extensions have none of their own here: their rows lie in tables that every database has.
     """
-    from speckit_memory.memory.store.postgres.statements import tokenise
 
     tokens = tokenise(sql)
     words = [token.upper() for token in tokens]
@@ -106,7 +98,6 @@ def alterations(sql: str) -> list[str] | None:
 
 
 def _table(name: str, sql: str) -> tuple[Table, list[str]]:
-    from speckit_memory.memory.store.postgres.statements import closing, split_at, tokenise
 
     tokens = tokenise(sql)
     opening = tokens.index("(")
@@ -164,7 +155,6 @@ def secured(table: str) -> Iterator[str]:
 
 def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
     """The definition of a column, whether it is the primary key, and the constraints of the table that it implies."""
-    from speckit_memory.memory.store.postgres.statements import closing
 
     name, kind, *rest = tokens
     words = [token.upper() for token in rest]
@@ -204,7 +194,6 @@ def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
 
 
 def _text(tokens: Sequence[str]) -> str:
-    from speckit_memory.memory.store.postgres.statements import expression, join
 
     return join(expression(tokens))
 
@@ -214,7 +203,6 @@ def _index(sql: str) -> str:
 
 
 def _view(sql: str) -> str:
-    from speckit_memory.memory.store.postgres.statements import tokenise
 
     return _text(tokenise(sql)).replace(" AS SELECT", " WITH (security_invoker = true) AS SELECT", 1)
 

@@ -51,7 +51,7 @@ class Answer(NamedTuple):
     """The result of a statement."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]] | Iterator[tuple[Any, ...]]
+    rows: list[tuple[Any, ...]]
     changed: int
 
 
@@ -186,8 +186,9 @@ class WorkspaceSession:
             self._asked[key] = values, answer
         return answer
 
-    def stream(self, sql: str, values: list[Binding]) -> Answer:
-        """Runs a query in a transaction whose rows are read as they are asked for, in blocks."""
+    def stream(self, sql: str, values: list[Binding]) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+        """Runs a query in a transaction; returns its columns, and its rows, which are read in blocks as they are asked
+        for."""
         if self._phase is Phase.BEGINNING:
             self._attempt(lambda: self.session.execute(_READ), repeatable=True)
             self._phase = Phase.READING
@@ -202,8 +203,8 @@ class WorkspaceSession:
         columns = tuple(column.name for column in cursor.description or ())
         if len(first) < BLOCK:
             cursor.close()
-            return Answer(columns, first, 0)
-        return Answer(columns, chain(first, self._remaining(cursor)), 0)
+            return columns, iter(first)
+        return columns, chain(first, self._remaining(cursor))
 
     def _remaining(self, cursor: psycopg.RawServerCursor[Any]) -> Iterator[tuple[Any, ...]]:
         while block := self._attempt(lambda: cursor.fetchmany(BLOCK), repeatable=False):

@@ -7,11 +7,12 @@ keys of `INSERT OR REPLACE` get the column `workspace` here. Every statement is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from speckit_memory.memory.store.postgres.schema import WORKSPACE, Table, text_columns
+from speckit_memory.memory.store.file.schema.declared import text_columns
 
+WORKSPACE = "workspace"
 _TOKEN = re.compile(
     r"""\s+ | --[^\n]* | [xX]'[^']*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \?\d* | [:@$][A-Za-z_]\w*
     | \d+(?:\.\d+)?(?:[eE][+-]?\d+)? | [A-Za-z_]\w* | ->>|->|<>|<=|>=|!=|==|\|\||<<|>>|:: | .""",
@@ -29,6 +30,15 @@ _RENAMED = {
     "REAL": "double precision",
 }
 _JSON_PATH = re.compile(r"'\$\.\"?(\w+)\"?'")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its columns without the workspace, and its primary key without the workspace."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +250,7 @@ def _kind_of_list(tokens: Sequence[str], at: int) -> str:
     return "bigint"
 
 
-def _alias(tokens: Sequence[str], at: int, column: str) -> Iterator[str]:
+def _alias(tokens: Sequence[str], at: int, column: str) -> Generator[str, None, int]:
     """Gives a function in FROM the column name that the statement uses; returns the place after its alias."""
     word = tokens[at].upper() if at < len(tokens) else ""
     if word == "AS":
@@ -268,7 +278,7 @@ def _has_condition(tokens: Sequence[str], at: int) -> bool:
     return "ON" in words
 
 
-def _is(tokens: Sequence[str], at: int) -> Iterator[str]:
+def _is(tokens: Sequence[str], at: int) -> Generator[str, None, int]:
     """IS between two values, which is IS NOT DISTINCT FROM; returns the place after it."""
     words = [token.upper() for token in tokens[at : at + 3]]
     rest = words[1:]

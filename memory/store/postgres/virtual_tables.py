@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 from speckit_memory.memory.store.postgres import ranking
+from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, VectorBytes, parameters
+from speckit_memory.memory.store.postgres.ranking import FIELD, Rows, StatementRunner, execute
+from speckit_memory.memory.store.postgres.statements import Statement
 
-if TYPE_CHECKING:
-    from speckit_memory.memory.store.postgres.connection import Connection
-
-Rows = Sequence[tuple[Any, ...]]
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
 _FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
-FIELD = 28
-"""Bits of an offset in a place."""
 _CONCERNED = re.compile(
     r"\b((memory|surface)_fts|memory_fts_docsize|memory_words|memory_word_places|surface_(anew_)?places|surface_anew"
     r"|chunk_vectors|PRAGMA)\b"
@@ -39,11 +36,8 @@ def concerns(sql: str) -> bool:
     return _CONCERNED.search(sql) is not None
 
 
-def without_matches(
-    connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]
-) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
+def without_matches(connection: StatementRunner, sql: str, bindings: Bindings) -> tuple[str, Bindings]:
     """The same statement with the ids of the memories that hold any phrase, instead of a search within it."""
-    from speckit_memory.memory.store.postgres.adapters import Integers
 
     at = sql.find(_WITHIN)
     if at < 0 or isinstance(bindings, Mapping):
@@ -55,14 +49,15 @@ def without_matches(
     return sql.replace(_WITHIN, "SELECT value FROM carray(?)"), chosen
 
 
-def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows | None:
+def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | None:
     """Carries out such a statement and returns its rows; None for a statement that PostgreSQL answers itself."""
     if not concerns(sql):
         return None
     if sql.startswith("PRAGMA"):
         return _pragma(connection, sql)
     if found := _INSERT.match(sql):
-        return _insert(connection, *found.groups(), bindings)
+        table, columns, how, rest = found.groups()
+        return _insert(connection, table, columns, how, rest, bindings)
     if found := _DELETE.match(sql):
         execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
         return ()
@@ -83,7 +78,7 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     return None
 
 
-def _pragma(connection: Connection, sql: str) -> Rows:
+def _pragma(connection: StatementRunner, sql: str) -> Rows:
     """The shape of a table as SQLite tells it; nothing for settings of files."""
     if "defer_foreign_keys" in sql:
         return execute(connection, "SET CONSTRAINTS ALL DEFERRED", [])
@@ -94,13 +89,13 @@ def _pragma(connection: Connection, sql: str) -> Rows:
     return (made.columns if found[1] == "table_info" else made.references).get(found[2], ())
 
 
-def execute(connection: Connection, sql: str, values: list[Any]) -> Rows:
-    """The rows of a statement of PostgreSQL."""
-    return connection.fetch(sql, values).rows
-
-
 def _insert(
-    connection: Connection, table: str, columns: str, how: str, rest: str, bindings: Sequence[Any] | Mapping[str, Any]
+    connection: StatementRunner,
+    table: str,
+    columns: str,
+    how: str,
+    rest: str,
+    bindings: Bindings,
 ) -> Rows:
     if how == "VALUES":
         found: Rows = [tuple(bindings)]
@@ -109,7 +104,7 @@ def _insert(
     return _insert_postings(connection, table, columns, found)
 
 
-def insert_many(connection: Connection, sql: str, bindings: Sequence[Sequence[Any] | Mapping[str, Any]]) -> bool:
+def insert_many(connection: StatementRunner, sql: str, bindings: Sequence[Bindings]) -> bool:
     """Runs an INSERT of words with all of these bindings, in one statement; False for other statements."""
     found = _INSERT.match(sql)
     if found is None:
@@ -122,9 +117,8 @@ def insert_many(connection: Connection, sql: str, bindings: Sequence[Sequence[An
     return True
 
 
-def _insert_postings(connection: Connection, table: str, columns: str, rows: Rows) -> Rows:
+def _insert_postings(connection: StatementRunner, table: str, columns: str, rows: Rows) -> Rows:
     """Inserts the words of rows (id, texts of these columns), in the order of the primary key."""
-    from speckit_memory.memory.store.postgres.adapters import Integers, Texts
 
     kind = _KINDS[table]
     named = [column.strip() for column in columns.split(",")]
@@ -155,10 +149,8 @@ def _insert_postings(connection: Connection, table: str, columns: str, rows: Row
     return ()
 
 
-def _compared(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows:
+def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows:
     """What a comparison of the stored words with those of the texts reads."""
-    from speckit_memory.memory.store.postgres.connection import parameters
-    from speckit_memory.memory.store.postgres.statements import Statement
 
     if "VIRTUAL TABLE" in sql or sql.startswith("DROP"):
         connection.anew = {}
@@ -193,17 +185,15 @@ def _compared(connection: Connection, sql: str, bindings: Sequence[Any] | Mappin
     ]
 
 
-def _places(connection: Connection, term: str) -> Rows:
+def _places(connection: StatementRunner, term: str) -> Rows:
     found = execute(
         connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = $1 ORDER BY memory_id", [term]
     )
     return [(memory, place >> FIELD, place & (1 << FIELD) - 1) for memory, places in found for place in places]
 
 
-def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
+def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The memories that hold all phrases of an expression, by id."""
-    from speckit_memory.memory.store.postgres.connection import parameters
-    from speckit_memory.memory.store.postgres.statements import Statement
 
     values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
@@ -213,9 +203,8 @@ def _holding(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
     return [(memory,) for memory in (chosen[: values[-1]] if "LIMIT" in sql else chosen)]
 
 
-def memories_holding(connection: Connection, phrases: Sequence[Sequence[str]]) -> list[int]:
+def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str]]) -> list[int]:
     """The memories with the words of every phrase one after the other in one field, ascending; none without phrases."""
-    from speckit_memory.memory.store.postgres.adapters import Texts
 
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
@@ -239,8 +228,7 @@ def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
     return bool(begins)
 
 
-def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[str, Any]) -> Rows | None:
-    from speckit_memory.memory.store.postgres.adapters import VectorBytes
+def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | None:
 
     if sql.startswith("CREATE VIRTUAL TABLE"):
         return ()
@@ -258,11 +246,8 @@ def _vectors(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping
     return None
 
 
-def _nearest(connection: Connection, sql: str, bindings: list[Any]) -> Rows:
+def _nearest(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The rows of the nearest vectors with their cosine distances, nearest first."""
-    from speckit_memory.memory.store.postgres.adapters import VectorBytes
-    from speckit_memory.memory.store.postgres.connection import parameters
-    from speckit_memory.memory.store.postgres.statements import Statement
 
     query, count, *scope = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     within = "WHERE rowid = ANY ($3)" if "carray" in sql else ""

@@ -19,7 +19,8 @@ import numpy as np
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
-from speckit_memory.memory.store.postgres.schema import Table, derived
+from speckit_memory.memory.store.postgres.schema import derived
+from speckit_memory.memory.store.postgres.statements import Table
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import fulltext, surface
@@ -254,7 +255,7 @@ def _vocabulary(connection: Connection, table: str, fields: dict[str, int]) -> I
 
 
 def _postings(connection: Connection, kind: int) -> Iterator[Row]:
-    from speckit_memory.memory.store.postgres.virtual_tables import FIELD
+    from speckit_memory.memory.store.postgres.ranking import FIELD
 
     pages = _TableRows(Table("postings", ("term", "memory_id", "places"), ("term", "memory_id")), f"kind = {kind}")
     for page in pages.pages(connection):

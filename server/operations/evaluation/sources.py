@@ -75,7 +75,7 @@ class SeveralSources(OwnMemories):
 
 
 def chosen_sources(
-    params: OneSource | SeveralSources, db: Path | None, *, required: bool = True
+    params: OneSource | SeveralSources, db: Path | str | None, *, required: bool = True
 ) -> tuple[GroundSource, ...]:
     """The datasets, or the user's own memories in the store `db`. Raises UsageError for both, and for a required choice
     that is not made."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
-from speckit_memory.memory.store.file.schema.migrations import Migration
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+
+_TEXT = re.compile(r'"?(\w+)"? TEXT\b')
 
 
 class Declared(NamedTuple):
@@ -38,7 +41,9 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
             if migration.convert is not None:
                 migration.convert(made)
             made.execute(migration.afterwards)
-        entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+        entries: list[Any] = made.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+        ).fetchall()
         tables = [name for kind, name, _, sql in entries if kind == "table" and not sql.startswith("CREATE VIRTUAL")]
         seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
         columns, references = (
@@ -46,3 +51,9 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
             for pragma in ("table_info", "foreign_key_list")
         )
     return Declared(entries, {name: rows for name, rows in seeds.items() if rows}, columns, references)
+
+
+@cache
+def text_columns() -> frozenset[str]:
+    """The names of all columns of texts."""
+    return frozenset(name for entry in declared(MIGRATIONS).entries for name in _TEXT.findall(entry[3]))

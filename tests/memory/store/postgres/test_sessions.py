@@ -194,16 +194,16 @@ def test_a_server_without_free_connections_is_a_coded_error(store: Database) -> 
 def test_a_search_takes_three_round_trips_and_one_for_each_look_up_of_phrases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from speckit_memory.memory.store.postgres import virtual_tables
+    from speckit_memory.memory.store.postgres import ranking, virtual_tables
 
     look_ups: list[str] = []
-    execute = virtual_tables._execute
+    execute = ranking.execute
 
     def counted(connection: Any, sql: str, values: list[Any]) -> Any:
         look_ups.append(sql)
         return execute(connection, sql, values)
 
-    monkeypatch.setattr(virtual_tables, "_execute", counted)
+    monkeypatch.setattr(virtual_tables, "execute", counted)
     folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(12):
