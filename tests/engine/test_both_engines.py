@@ -109,9 +109,8 @@ def test_what_was_deleted_comes_back_from_the_record_and_from_a_checkpoint(both:
 def test_judgements_and_tasks_are_kept(both: Both) -> None:
     same(both, index)
     same(both, lambda memory: memory.learning.validate("notes/2.md", useful=True).validation_count)
-    scores = {"knowledge": 40, "uncertainty": 60, "context": 50}
-    same(both, lambda memory: memory.learning.preflight("notes", "t", **scores).task)
-    same(both, lambda memory: memory.learning.postflight("notes", "t", **scores).task)
+    same(both, lambda memory: memory.learning.preflight("notes", "t", knowledge=40, uncertainty=60, context=50).task)
+    same(both, lambda memory: memory.learning.postflight("notes", "t", knowledge=40, uncertainty=60, context=50).task)
     assert len(same(both, lambda memory: [task.task for task in memory.learning.history("notes").tasks])) == 1
     assert len(same(both, lambda memory: [one.kind for one in memory.learning.judgements("notes/2.md")])) == 1
 

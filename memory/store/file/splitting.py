@@ -13,7 +13,7 @@ ANALYSED, WRITTEN = 0, 1
 def split(kind: int, text: str) -> list[str]:
     """The words of a text, in order, with repetitions."""
     reason = apsw.FTS5_TOKENIZE_DOCUMENT
-    return [part[0] for part in _tokeniser(kind)(text.encode(), reason, None, include_offsets=False)]
+    return [str(part[0]) for part in _tokeniser(kind)(text.encode(), reason, None, include_offsets=False)]
 
 
 @cache

@@ -77,7 +77,7 @@ class _VectorDumper(Dumper):
 
 class _BoolDumper(Int8Dumper):
     def dump(self, obj: bool) -> Buffer:
-        return super().dump(int(obj))
+        return super().dump(int(obj)) or b""
 
 
 class _IntegersDumper(Dumper):
@@ -332,7 +332,7 @@ def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
 def _bound(value: Binding) -> Binding:
     found = listed(value)
     if found is not None:
-        return Texts(found) if found and isinstance(found[0], str) else Integers(found)
+        return Texts(map(str, found)) if found and isinstance(found[0], str) else Integers(map(int, found))
     if isinstance(value, enum.Enum):
         return str(value)
     return value

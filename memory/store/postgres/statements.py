@@ -7,7 +7,7 @@ keys of `INSERT OR REPLACE` get the column `workspace` here. Every statement is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from speckit_memory.memory.store.postgres.schema import WORKSPACE, Table, text_columns
@@ -238,7 +238,7 @@ def _kind_of_list(tokens: Sequence[str], at: int) -> str:
     return "bigint"
 
 
-def _alias(tokens: Sequence[str], at: int, column: str) -> Iterator[str]:
+def _alias(tokens: Sequence[str], at: int, column: str) -> Generator[str, None, int]:
     """Gives a function in FROM the column name that the statement uses; returns the place after its alias."""
     word = tokens[at].upper() if at < len(tokens) else ""
     if word == "AS":
@@ -266,7 +266,7 @@ def _has_condition(tokens: Sequence[str], at: int) -> bool:
     return "ON" in words
 
 
-def _is(tokens: Sequence[str], at: int) -> Iterator[str]:
+def _is(tokens: Sequence[str], at: int) -> Generator[str, None, int]:
     """IS between two values, which is IS NOT DISTINCT FROM; returns the place after it."""
     words = [token.upper() for token in tokens[at : at + 3]]
     rest = words[1:]

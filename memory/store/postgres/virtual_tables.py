@@ -62,7 +62,7 @@ def answer(connection: Connection, sql: str, bindings: Sequence[Any] | Mapping[s
     if sql.startswith("PRAGMA"):
         return _pragma(connection, sql)
     if found := _INSERT.match(sql):
-        return _insert(connection, *found.groups(), bindings)
+        return _insert(connection, found[1], found[2], found[3], found[4], bindings)
     if found := _DELETE.match(sql):
         execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
         return ()

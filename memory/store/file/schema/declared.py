@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -33,7 +33,10 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
             if migration.convert is not None:
                 migration.convert(made)
             made.execute(migration.afterwards)
-        entries = made.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+        listed = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+        entries: list[Any] = made.execute(listed).fetchall()
+            "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+        ).fetchall()
         tables = [name for kind, name, _, sql in entries if kind == "table" and not sql.startswith("CREATE VIRTUAL")]
         seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
         columns, references = (

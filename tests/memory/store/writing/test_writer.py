@@ -320,7 +320,7 @@ def interrupted_put(
 
 
 @contextmanager
-def watched(connection: Any, each: Callable[..., object]) -> Iterator[None]:
+def watched(connection: Any, each: Callable[..., bool]) -> Iterator[None]:
     """Calls this before every statement of either engine."""
     if isinstance(connection, apsw.Connection):
         connection.exec_trace = each
