@@ -35,8 +35,6 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
             made.execute(migration.afterwards)
         listed = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
         entries: list[Any] = made.execute(listed).fetchall()
-            "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
-        ).fetchall()
         tables = [name for kind, name, _, sql in entries if kind == "table" and not sql.startswith("CREATE VIRTUAL")]
         seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
         columns, references = (
