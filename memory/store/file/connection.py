@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
@@ -15,7 +16,7 @@ import apsw
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
-from speckit_memory.memory.store.file.guarding import store_file
+from speckit_memory.memory.store.file.guarding import store_file, store_link
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError, StoreState
 from speckit_memory.memory.store.file.opening import (
@@ -51,6 +52,8 @@ _PRAGMAS = (
 )
 
 
+_SERVER = "speckit_memory.memory.store.postgres.database"
+"""The module of the class that opens store links."""
 Connection = apsw.Connection
 """The driver's connection type, under the name that other packages use; each connection belongs to one thread."""
 DriverError = apsw.Error
@@ -124,10 +127,10 @@ class Database:
         Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
         failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
         """
-        from speckit_memory.memory.store.postgres import database as remote
-
-        if cls is Database and remote.is_link(path):
-            return remote.PostgresDatabase.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[return-value]
+        if cls is Database and store_link.is_link(path):
+            # by its name: it is a subclass, and a store in a file needs nothing of it
+            server: type[Self] = import_module(_SERVER).PostgresDatabase
+            return server.open(path, create=create, busy_timeout_ms=busy_timeout_ms)
         require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)

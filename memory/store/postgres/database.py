@@ -20,27 +20,12 @@ from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import value
 
-SCHEMES = ("postgresql://", "postgres://")
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
 DEFAULT_WORKSPACE = "default"
 SCHEMA = "speckit"
 _CREATING = 0x53504B43
 """Key of the advisory lock of the process that creates or migrates the schema."""
-
-
-def is_url(text: str) -> bool:
-    """Whether a text names a store in PostgreSQL."""
-    return text.startswith(SCHEMES)
-
-
-def is_link(path: Path) -> bool:
-    """Whether the file at a path is a store link."""
-    try:
-        with path.open("rb") as file:
-            return is_url(file.read(16).decode("utf-8", "replace"))
-    except OSError:
-        return False
 
 
 def link(url: str, folder: Path) -> Path:
