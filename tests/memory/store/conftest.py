@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
-CONTRACT = (
-    *("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory"),
+CONTRACT = ("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory")
+"""Modules whose tests hold for a store in SQLite and in PostgreSQL."""
+CONTRACT_OF_PROOF = (
     *("test_changes", "test_embedding_cache", "test_fulltext", "test_stale_words", "test_surface", "test_vectors"),
     *("test_density", "test_lineage", "test_reader", "test_traversal"),
     *("test_many", "test_table_map", "test_writer"),
 )
-"""Modules whose tests hold for a store in SQLite and in PostgreSQL."""
+"""Further ones, which run over PostgreSQL in the proof tier."""
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Databas
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of the contract over both engines."""
-    if "database" in metafunc.fixturenames and (
-        os.environ.get("SPECKIT_BOTH_ENGINES") or metafunc.module.__name__.rpartition(".")[2] in CONTRACT
-    ):
-        metafunc.parametrize("database", ["sqlite", "postgres"], indirect=True)
+    module = metafunc.module.__name__.rpartition(".")[2]
+    if "database" in metafunc.fixturenames and module in (*CONTRACT, *CONTRACT_OF_PROOF):
+        marks = () if module in CONTRACT else pytest.mark.proof
+        metafunc.parametrize("database", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 
 @pytest.fixture

@@ -82,9 +82,11 @@ _VECTOR_RULES = (
         "SELECT rowid FROM chunk_vectors EXCEPT SELECT id FROM chunks WHERE vector = 'stored'",
     ),
 )
+# as a number in every engine; migrations keep the statement that they were released with
+_COUNTED = COUNTED.replace("({0} <> '')", "iif({0} <> '', 1, 0)")
 _TOKENS = f"""
 SELECT n.memory_id, t.tokens, n.passages, (n.title, n.triggers, n.path) <> ({
-    ", ".join(COUNTED.format(f"t.{name}") for name in ("title_tokens", "trigger_tokens", "path_tokens"))
+    ", ".join(_COUNTED.format(f"t.{name}") for name in ("title_tokens", "trigger_tokens", "path_tokens"))
 }) FROM token_counts n JOIN texts t USING (memory_id)
 """
 _OTHER_RULES = (

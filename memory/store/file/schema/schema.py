@@ -244,7 +244,7 @@ UPDATE changes SET token = random();
 """A random token per change, which tells two histories with equal numbers apart: see `identity`."""
 
 # number of blanks + 1, or 0 for an empty text
-COUNTED = "length({0}) - length(replace({0}, ' ', '')) + iif({0} <> '', 1, 0)"
+COUNTED = "length({0}) - length(replace({0}, ' ', '')) + ({0} <> '')"
 """SQL for the number of tokens in a text."""
 COUNTED_PASSAGES = f"unhex(group_concat(printf('%08X', {COUNTED.format('tokens')}), '' ORDER BY ordinal))"
 """SQL for the numbers of tokens in the passages of a memory: a blob of 4-byte big-endian integers."""

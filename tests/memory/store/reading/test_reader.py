@@ -129,8 +129,8 @@ def test_passages_in_named_sections_and_short_memories_that_may_hold_one(databas
     assert reader.passages_in(connection, []) == []
 
 
-def test_named_sections_are_found_without_reading_all_passages(filled: Database) -> None:
-    connection, run = filled.reader(), list[tuple[str, Any]]()
+def test_named_sections_are_found_without_reading_all_passages(store_file: Database) -> None:
+    connection, run = store_file.reader(), list[tuple[str, Any]]()
 
     def note(_: apsw.Cursor, statement: str, bindings: Any) -> bool:
         run.append((statement, bindings))
