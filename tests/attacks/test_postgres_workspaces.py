@@ -128,7 +128,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Memory, Mem
 def _workspace_of(memory: Memory) -> tuple[str, str]:
     """The workspace that the settings of this thread's session name, and the one that it was opened for."""
     connection: Any = memory.session.opened.database.reader()
-    [found] = connection.session.execute("SELECT current_setting('speckit.workspace')").fetchall()
+    [found] = connection.fetch("SELECT current_setting('speckit.workspace')", []).rows
     return str(found[0]), str(connection.workspace)
 
 

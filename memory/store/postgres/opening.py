@@ -17,14 +17,14 @@ OLDEST = 160_000
 SCHEMA = "speckit"
 _CREATING = 0x53504B43
 """Key of the advisory lock of the process that creates or migrates the schema."""
+_OWN_NAMES = f"name IN (current_setting('speckit.name'), current_setting('speckit.name') || '{UNFINISHED}')"
 _SHARED = (
     'CREATE TABLE migrations (name text COLLATE "C" PRIMARY KEY, applied_at text NOT NULL, '
     "rowid int GENERATED ALWAYS AS IDENTITY)",
     'CREATE TABLE workspaces (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL)',
     "ALTER TABLE workspaces ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE workspaces FORCE ROW LEVEL SECURITY",
-    "CREATE POLICY of_name ON workspaces USING (name IN (current_setting('speckit.name'), "
-    f"current_setting('speckit.name') || '{UNFINISHED}'))",
+    f"CREATE POLICY of_name ON workspaces USING ({_OWN_NAMES}) WITH CHECK ({_OWN_NAMES})",
     "CREATE TABLE commits (count bigint NOT NULL, request bigint NOT NULL, workspace int NOT NULL DEFAULT "
     "current_setting('speckit.workspace')::int, PRIMARY KEY (workspace, count))",
     "CREATE FUNCTION typeof(v anyelement) RETURNS text LANGUAGE sql STABLE AS $$ "

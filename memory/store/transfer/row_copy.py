@@ -257,7 +257,9 @@ def _vocabulary(connection: Connection, table: str, fields: dict[str, int]) -> I
 def _postings(connection: Connection, kind: int) -> Iterator[Row]:
     from speckit_memory.memory.store.postgres.ranking import FIELD
 
-    pages = _TableRows(Table("postings", ("term", "memory_id", "places"), ("term", "memory_id")), f"kind = {kind}")
+    pages = _TableRows(
+        Table("postings", ("term", "memory_id", "places"), ("term", "memory_id")), f"kind = {kind} AND term <> ''"
+    )
     for page in pages.pages(connection):
         for term, memory, places in page:
             yield term, memory, [(place >> FIELD, place & (1 << FIELD) - 1) for place in sorted(places)]

@@ -20,7 +20,10 @@ from speckit_memory.memory.store.writing import writer
 
 SHARED = {"migrations", "workspaces"}
 OWN = "(workspace = (current_setting('speckit.workspace'::text))::integer)"
-NAMED = "(name = current_setting('speckit.name'::text))"
+NAMED = (
+    "(name = ANY (ARRAY[current_setting('speckit.name'::text), "
+    "(current_setting('speckit.name'::text) || '.unfinished'::text)]))"
+)
 TABLES = "FROM pg_class c WHERE relnamespace = 'speckit'::regnamespace AND relkind IN ('r', 'p')"
 
 

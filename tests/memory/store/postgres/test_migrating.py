@@ -136,13 +136,11 @@ def test_rows_of_every_workspace_are_migrated_in_it_and_written_after_it(new_add
     assert [new[0][0] - old[0][0] for old, new in zip(versions, after, strict=True)] == [1, 1, 0]
     # the new column follows that of the workspace, and rows without names of columns still fit
     vector = int(_run(url, 0, "SELECT 'vector'::regtype::oid::int")[0][0])
-    session = connect(url, vector, numbers[0]).session
-    with session:
-        connection = Connection(session, derived(every).tables, numbers[0])
+    with connect(url, vector, numbers[0]) as session:
+        connection = Connection(lambda: session, derived(every).tables, numbers[0])
         connection.execute("INSERT INTO meta VALUES ('later', 'c', 5)")
-        assert connection.execute("SELECT value, noted, workspace FROM meta WHERE key = 'later'").get == (
-            "c", 5, numbers[0],
-        )  # fmt: skip
+        later = connection.execute("SELECT value, noted, workspace FROM meta WHERE key = 'later'")
+        assert later.get == ("c", 5, numbers[0])
 
 
 @pytest.mark.parametrize(
