@@ -1,4 +1,4 @@
-"""Addresses of stores in PostgreSQL, and the store links that stand for them in a workspace.
+"""Addresses of stores in PostgreSQL, and the store links that represent them in a workspace.
 
 A *store link* is a small file with the address of a store. What lies next to a store file, such as segments and the
 evaluation database, lies next to the link.

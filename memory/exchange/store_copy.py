@@ -94,10 +94,10 @@ def _require_free(target: Path) -> None:
         actions = ("name a file that does not exist, or another workspace: ?workspace=NAME",)
         raise SpeckitError("E014", f"{store_label(target)} exists already; a copy is a new store", actions=actions)
     if not begun:
-        for beside in (evaluation_file(target), Folder(target).path, deletions.shelf(target).path):
-            if os.path.lexists(beside):
-                actions = (f"move {beside} away",)
-                raise SpeckitError("E014", f"{beside} exists already and belongs to another store", actions=actions)
+        for found in (evaluation_file(target), Folder(target).path, deletions.shelf(target).path):
+            if os.path.lexists(found):
+                actions = (f"move {found} away",)
+                raise SpeckitError("E014", f"{found} exists already and belongs to another store", actions=actions)
 
 
 @contextmanager

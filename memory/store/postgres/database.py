@@ -1,7 +1,7 @@
 """A store in PostgreSQL: opening it by URL, its connections, and its transactions.
 
-At a store's path lies a *store link* (`config.workspace.store_address`). What is kept next to a store, such as segments
-and the evaluation database, is kept next to the link: segments are a cache of this machine.
+At a store's path lies a *store link* (`config.workspace.store_address`). Files next to a store, such as segments and
+the evaluation database, lie next to the link: segments are a cache of this machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAUSE = 0.05
 
 
 class PostgresDatabase(Database):
-    """The store of one workspace. Each thread has a session of its own; writers of a workspace queue on its lock."""
+    """The store of one workspace. Each thread has its own session; writers of a workspace queue on its lock."""
 
     shared = True
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from speckit_memory.memory.store.file.splitting import ANALYSED, split
 from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, parameters
-from speckit_memory.memory.store.postgres.session import Answer
+from speckit_memory.memory.store.postgres.session import FetchedRows
 from speckit_memory.memory.store.postgres.statements import Statement
 
 Rows = Sequence[tuple[Any, ...]]
@@ -32,7 +32,7 @@ class StatementRunner(Protocol):
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Any:
         """Runs statements of SQLite, translated."""
 
-    def fetch(self, sql: str, values: list[Any]) -> Answer:
+    def fetch(self, sql: str, values: list[Any]) -> FetchedRows:
         """Runs a statement of PostgreSQL."""
 
 

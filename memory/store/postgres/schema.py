@@ -66,7 +66,7 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
 def alterations(sql: str) -> list[str] | None:
     """The statements for a statement of a migration that changes the schema, None for one that changes rows.
 
-    Tables of SQLite's extensions have none of their own here: their rows lie in tables that every database has.
+    Tables of SQLite's extensions have no counterpart: their rows lie in tables that every database has.
     """
 
     tokens = tokenise(sql)
@@ -208,7 +208,7 @@ def _view(sql: str) -> str:
 
 
 def _trigger(sql: str) -> Iterator[str]:
-    """A trigger per statement whose change counts the rows: cascades are statements of their own."""
+    """A trigger per statement whose change counts the rows: cascades are separate statements."""
     found = _TRIGGER.fullmatch(sql)
     if found is None:
         raise ValueError(f"a trigger of another form: {sql}")

@@ -38,7 +38,7 @@ _ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
 """Starts of the SQLSTATEs with which a server ends a session."""
 
 
-class Phase(enum.Enum):
+class TransactionPhase(enum.Enum):
     """How far a transaction is. A read transaction begins on the server with its first statement."""
 
     NONE = 0
@@ -47,7 +47,7 @@ class Phase(enum.Enum):
     WRITING = 3
 
 
-class Answer(NamedTuple):
+class FetchedRows(NamedTuple):
     """The result of a statement."""
 
     columns: tuple[str, ...]
@@ -72,12 +72,12 @@ class WorkspaceSession:
         self.used = time.monotonic()
         """When the last statement was sent."""
         self._connect = connect
-        self._phase = Phase.NONE
+        self._phase = TransactionPhase.NONE
         self._lost = False
         self._unread = False
-        self._asked: dict[Question, tuple[list[Binding], Answer]] = {}
+        self._asked: dict[Question, tuple[list[Binding], FetchedRows]] = {}
         self._asked_before: frozenset[Question] = frozenset()
-        self._ahead: dict[Question, tuple[list[Binding], Answer]] = {}
+        self._ahead: dict[Question, tuple[list[Binding], FetchedRows]] = {}
         self._usual: dict[Question, list[Binding]] = {}
         self._count = 0
         self._changed = 0
@@ -87,13 +87,13 @@ class WorkspaceSession:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
-        return self._phase is not Phase.NONE
+        return self._phase is not TransactionPhase.NONE
 
     def txn_state(self) -> int:
         """The state of the transaction, by the driver's constants."""
         if not self.in_transaction:
             return failures.NO_TRANSACTION
-        return failures.WRITING if self._phase is Phase.WRITING else failures.READING
+        return failures.WRITING if self._phase is TransactionPhase.WRITING else failures.READING
 
     def set_busy_timeout(self, milliseconds: int) -> None:
         """How long the next transactions wait for another writer."""
@@ -114,7 +114,7 @@ class WorkspaceSession:
 
     def release(self) -> None:
         """Closes the session of another thread's connection unless it is in use; its next statement opens another."""
-        if self._phase is Phase.NONE and self.session.lock.acquire(blocking=False):
+        if self._phase is TransactionPhase.NONE and self.session.lock.acquire(blocking=False):
             try:
                 if self.session.info.transaction_status is TransactionStatus.IDLE:
                     self.session.close()
@@ -125,14 +125,14 @@ class WorkspaceSession:
         """Begins a transaction: one snapshot to read, or the lock of the workspace's one writer."""
         if writes:
             self._attempt(self._lock_workspace, repeatable=True)
-        self._phase = Phase.WRITING if writes else Phase.BEGINNING
+        self._phase = TransactionPhase.WRITING if writes else TransactionPhase.BEGINNING
 
     def commit(self) -> None:
         """Commits. When the session is lost, another one tells whether the transaction was committed.
 
         Raises LostConnectionError if it was not, or if that could not be found out.
         """
-        if self._phase is not Phase.WRITING:
+        if self._phase is not TransactionPhase.WRITING:
             self.rollback()
             return
         request = secrets.randbits(63)
@@ -145,41 +145,41 @@ class WorkspaceSession:
         try:
             self._attempt(lambda: self.session.execute(text), repeatable=False)
         except LostConnectionError:
-            self._phase, self._lost = Phase.NONE, False
+            self._phase, self._lost = TransactionPhase.NONE, False
             if not (began and self._was_committed(number, request)):
                 raise
-        self._phase = Phase.NONE
+        self._phase = TransactionPhase.NONE
 
     def rollback(self) -> None:
         """Ends the transaction without its changes. Raises LostConnectionError if its session was lost."""
-        phase, self._phase = self._phase, Phase.NONE
+        phase, self._phase = self._phase, TransactionPhase.NONE
         asked, self._asked, self._ahead = self._asked, {}, {}
         if self._lost:
             self._lost = False
-            raise LostConnectionError(writing=phase is Phase.WRITING)
-        if phase is Phase.READING:
+            raise LostConnectionError(writing=phase is TransactionPhase.WRITING)
+        if phase is TransactionPhase.READING:
             repeated = (entry for entry in asked.items() if entry[0] in self._asked_before)
             self._usual = {key: values for key, (values, _) in islice(repeated, MOST_USUAL)}
             self._asked_before = frozenset(asked)
             with suppress(psycopg.Error):  # the next statement finds that the session has ended
                 self.session.pgconn.send_query(b"ROLLBACK")
                 self._unread = True
-        elif phase is Phase.WRITING:
+        elif phase is TransactionPhase.WRITING:
             self._attempt(lambda: self.session.execute("ROLLBACK"), repeatable=True)
 
-    def fetch(self, sql: str, values: list[Binding]) -> Answer:
+    def fetch(self, sql: str, values: list[Binding]) -> FetchedRows:
         """Runs a statement of PostgreSQL."""
-        if self._phase in (Phase.NONE, Phase.WRITING):
-            alone = self._phase is Phase.NONE and sql.startswith("SELECT")
+        if self._phase in (TransactionPhase.NONE, TransactionPhase.WRITING):
+            alone = self._phase is TransactionPhase.NONE and sql.startswith("SELECT")
             return self._attempt(lambda: _answer(_sent(self.session, sql, values)), repeatable=alone)
         key = _question(sql, values)
         if key in self._ahead:
             self._asked[key] = self._ahead.pop(key)
         if key in self._asked:
             return self._asked[key][1]
-        if self._phase is Phase.BEGINNING:
+        if self._phase is TransactionPhase.BEGINNING:
             answer = self._attempt(lambda: self._first(key, values), repeatable=True)
-            self._phase = Phase.READING
+            self._phase = TransactionPhase.READING
         else:
             answer = self._attempt(lambda: _answer(_sent(self.session, sql, values)), repeatable=False)
         if len(answer.rows) <= MOST_ROWS:
@@ -189,9 +189,9 @@ class WorkspaceSession:
     def stream(self, sql: str, values: list[Binding]) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
         """Runs a query in a transaction; returns its columns, and its rows, which are read in blocks as they are asked
         for."""
-        if self._phase is Phase.BEGINNING:
+        if self._phase is TransactionPhase.BEGINNING:
             self._attempt(lambda: self.session.execute(_READ), repeatable=True)
-            self._phase = Phase.READING
+            self._phase = TransactionPhase.READING
 
         def open_cursor() -> tuple[psycopg.RawServerCursor[Any], list[tuple[Any, ...]]]:
             cursor = psycopg.RawServerCursor(self.session, f"rows{next(_numbers)}")
@@ -224,7 +224,7 @@ class WorkspaceSession:
     def _attempt(self, work: Callable[[], T], *, repeatable: bool) -> T:
         """Awaits an answer of the server; where nothing was done in this transaction, once more on a new session."""
         if self._lost:
-            raise LostConnectionError(writing=self._phase is Phase.WRITING)
+            raise LostConnectionError(writing=self._phase is TransactionPhase.WRITING)
         self.used = time.monotonic()
         for again in (repeatable, False):
             self.round_trips += 1
@@ -239,11 +239,11 @@ class WorkspaceSession:
                 self.session.close()
                 if not again:
                     self._lost = self.in_transaction
-                    raise LostConnectionError(writing=self._phase is Phase.WRITING) from error
+                    raise LostConnectionError(writing=self._phase is TransactionPhase.WRITING) from error
             self.session = self._connect()
         raise AssertionError("the second attempt returns or raises")
 
-    def _first(self, key: Question, values: list[Binding]) -> Answer:
+    def _first(self, key: Question, values: list[Binding]) -> FetchedRows:
         """Begins a read transaction and sends its first statement, and the usual ones along with it."""
         along = {other: bound for other, bound in self._usual.items() if other != key}
         with self.session.pipeline():
@@ -295,11 +295,13 @@ def _sent(session: psycopg.Connection[Any], sql: str, values: list[Binding]) -> 
     return psycopg.RawCursor(session).execute(sql, values, binary=True)
 
 
-def _answer(cursor: psycopg.RawCursor[Any]) -> Answer:
+def _answer(cursor: psycopg.RawCursor[Any]) -> FetchedRows:
     with cursor:
         if cursor.description is None:
-            return Answer((), [], max(0, cursor.rowcount))
-        return Answer(tuple(column.name for column in cursor.description), cursor.fetchall(), max(0, cursor.rowcount))
+            return FetchedRows((), [], max(0, cursor.rowcount))
+        return FetchedRows(
+            tuple(column.name for column in cursor.description), cursor.fetchall(), max(0, cursor.rowcount)
+        )
 
 
 def _has_ended(session: psycopg.Connection[Any], error: psycopg.Error) -> bool:

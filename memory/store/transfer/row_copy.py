@@ -93,7 +93,7 @@ class _TableRows:
                 yield page
             if len(page) < BATCH:
                 return
-            # one column has no tuple of its own
+            # a single column is no tuple
             last = of_key(page[-1]) if len(self.table.key) > 1 else (of_key(page[-1]),)
             after = f"AND ({key}) > ({', '.join('?' * len(last))})"
 
@@ -137,7 +137,7 @@ class _VectorRows:
 
 
 class RowCopy:
-    """The copy of one store's rows to another store, which nobody else uses."""
+    """The copy of one store's rows to another store that is not in use."""
 
     def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
         """`source` is inside a read transaction for as long as the copy takes."""

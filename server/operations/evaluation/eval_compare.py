@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.operations.command_line import CommandCall
 
 
-class Comparison(SeveralSources):
+class ComparedPipelines(SeveralSources):
     pipelines: Annotated[
         list[str],
         Option(
@@ -60,7 +60,7 @@ class Comparison(SeveralSources):
 
 
 @operation("tuning", "eval compare", one_door=BY_USER, shared=("db", "set", "json", "verbose"))
-def compare(call: CommandCall, params: Comparison) -> View:
+def compare(call: CommandCall, params: ComparedPipelines) -> View:
     """Compare pipelines with a control: verdicts, agreement, segments and differences.
 
     The control runs twice, so that its difference from itself shows the noise. --set changes all pipelines except the
@@ -116,7 +116,7 @@ def _in_window(sources: tuple[GroundSource, ...], window: int) -> tuple[GroundSo
     return tuple(own)
 
 
-def _check(params: Comparison, sources: int) -> None:
+def _check(params: ComparedPipelines, sources: int) -> None:
     """Raises UsageError for options that do not go together."""
     runs, qrels = len(params.run_files), params.qrels is not None
     if qrels and (sources or params.pipelines or params.flags or params.qrels_out):

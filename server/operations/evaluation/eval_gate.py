@@ -39,7 +39,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 _TITLE = "### Retrieval gate"
 
 
-class Gate(OneSource):
+class GatedPipeline(OneSource):
     against: Annotated[
         str | None,
         Option(
@@ -64,7 +64,7 @@ class Gate(OneSource):
 
 
 @operation("tuning", "eval gate", one_door=BY_USER, shared=("db", "pipeline", "set", "json", "verbose"))
-def judge_pipeline(call: CommandCall, params: Gate) -> View:
+def judge_pipeline(call: CommandCall, params: GatedPipeline) -> View:
     """Exit with 1 when --pipeline is significantly worse than --against, else with 0.
 
     The report says how large a loss can still hide. --good-enough needs no other pipeline: it exits with 1 when a

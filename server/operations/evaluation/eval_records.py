@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.operations.command_line import CommandCall
 
 
-class Replay(Parameters):
+class ReplayedQueries(Parameters):
     asked: Annotated[
         str, Option("The pipeline to ask.", command="--pipeline", metavar=PIPELINE, complete=completion.pipelines)
     ] = ""
@@ -35,7 +35,7 @@ class Replay(Parameters):
 
 
 @operation("tuning", "eval replay", one_door=BY_USER, shared=("db", "set", "json", "verbose"))
-def replay_queries(call: CommandCall, params: Replay) -> View:
+def replay_queries(call: CommandCall, params: ReplayedQueries) -> View:
     """Ask recorded queries again through another pipeline and compare the answers.
 
     The report shows agreement, cost, and a verdict where there are judgements or uses. It needs the texts of queries,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from speckit_memory.server.operations.command_line import CommandCall
 
 
-class Fitting(SeveralSources):
+class FittedPipeline(SeveralSources):
     source: Annotated[str, Option("The pipeline.", argument=True, metavar=PIPELINE, complete=completion.pipelines)]
     out: Annotated[Path, Option("The pipeline file to write.", metavar="FILE")]
     folds: Annotated[int, Field(strict=True, ge=2), Option("Number of folds into which queries are split.")] = 5
@@ -43,7 +43,7 @@ class Fitting(SeveralSources):
     queries: Annotated[Count | None, Option("Only a sample of this many queries of each dataset.")] = None
 
 
-class Tuning(Fitting):
+class Tuning(FittedPipeline):
     parameters: Annotated[
         list[str],
         Option(
@@ -85,7 +85,7 @@ def tune_parameters(call: CommandCall, params: Tuning) -> View:
     return _written(report.as_report(), params.out)
 
 
-class Calibration(Fitting):
+class Calibration(FittedPipeline):
     false_alarms: Annotated[
         float,
         Option("Share of answerable questions that may get a warning, between 0 and 1.", metavar="RATE"),
