@@ -13,7 +13,7 @@ from tests.attacks.fuzz import lives, living
 from tests.attacks.fuzz.living import Life
 from tests.attacks.fuzz.run import Fuzzed, search
 
-ROUNDS, LIVES = 16, 126
+ROUNDS, LIVES = 8, 126
 
 
 @pytest.mark.requirement("M1", "I8")
