@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.server.replies.envelope import Last
 
+Last = Literal["cut", "drop"]
 Why = Literal["full", "short", "none"]
 """How much is said on why a memory matched: channels with ranks and adjustments, channels only, or nothing."""
 

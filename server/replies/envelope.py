@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
@@ -15,6 +15,7 @@ from speckit_memory.errors.names import displayable_name, sendable
 from speckit_memory.server.console.failures import internal
 from speckit_memory.server.console.markdown import TEXT_FIELD, fields, one_line
 from speckit_memory.server.logging import logs
+from speckit_memory.server.replies.answer_form import Last
 
 SHORT_TEXT = 500
 """Texts are cut to this many characters before rows are dropped."""
@@ -37,7 +38,6 @@ Rows = Sequence[dict[str, Any]]
 Follow = Callable[[Rows], None]
 """Called after an answer is built, with the rows sent and their possibly cut texts."""
 RowText = Callable[[int, dict[str, Any]], str]
-Last = Literal["cut", "drop"]
 Count = Callable[[Sequence[str]], list[int]]
 """Returns the number of tokens of each text."""
 
