@@ -7,10 +7,13 @@ evaluation database, lies next to the link.
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
+from stat import S_ISREG
 from urllib.parse import parse_qsl, urlsplit
 
 from speckit_memory.config.files.paths import is_folder
+from speckit_memory.config.files.regular_file import open_regular
 from speckit_memory.errors import SpeckitError
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -18,6 +21,9 @@ ADDRESS = "postgresql://USER@HOST/DATABASE?workspace=NAME"
 LINKS = "postgres"
 """The folder in `.speckit` with a folder for each store in PostgreSQL."""
 LINK = "memory.store"
+LONGEST = 500
+"""Maximum size of a store link in bytes. A store file is larger, since SQLite's smallest page has 512 bytes; opening
+and closing it here would release the locks of this process's connections to it."""
 _SECRETS = {"password", "sslpassword"}
 
 
@@ -39,7 +45,7 @@ def require_address(text: str, origin: str) -> str:
         secret, number = "@" in text, -1
     if secret:
         raise SpeckitError("E057", f"the address of the store, given by {origin}, holds a password")
-    if number == -1 or "\n" in text:
+    if number == -1 or "\n" in text or len(text.encode()) >= LONGEST:
         raise SpeckitError("E030", f"{origin}: this is no address of a store; accepted: {ADDRESS}")
     return text
 
@@ -47,12 +53,14 @@ def require_address(text: str, origin: str) -> str:
 def address_at(path: Path) -> str:
     """The address in the store link at a path, "" if there is no store link. Raises E057 for one with a password."""
     try:
-        with path.open("rb") as file:
-            if not is_address(file.read(16).decode("utf-8", "replace")):
-                return ""
-        return require_address(path.read_text(encoding="utf-8").strip(), str(path))
-    except (OSError, UnicodeDecodeError):
+        found = path.stat()
+        if not S_ISREG(found.st_mode) or not 0 < found.st_size <= LONGEST:
+            return ""
+        with os.fdopen(open_regular(path), encoding="utf-8") as file:
+            text = file.read(LONGEST).strip()
+    except (OSError, UnicodeDecodeError, ValueError):
         return ""
+    return require_address(text, str(path)) if is_address(text) else ""
 
 
 def store_label(path: Path) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from speckit_memory.config.workspace import store_address
 from speckit_memory.config.workspace.settings import CONFIG_FILE, DB_VARIABLE, settings
 from speckit_memory.config.workspace.store_address import address_at, store_link
 from speckit_memory.errors import SpeckitError
@@ -94,3 +95,19 @@ def test_a_link_in_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) ->
     with pytest.raises(SpeckitError) as caught:
         store_link(ADDRESS, tmp_path / ".speckit", "the test")
     assert [problem.code for problem in caught.value.problems] == ["E020"]
+
+
+def test_a_store_file_is_not_opened_to_look_for_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "memory.db"
+    file.write_bytes(b"SQLite format 3" + bytes(512))
+    opened: list[object] = []
+    monkeypatch.setattr(store_address, "open_regular", opened.append)
+
+    assert store_address.address_at(file) == ""
+    assert opened == []
+
+
+def test_an_address_longer_than_a_store_link_is_refused() -> None:
+    with pytest.raises(SpeckitError) as caught:
+        store_address.require_address(f"{ADDRESS}&application_name={'n' * store_address.LONGEST}", "the test")
+    assert [problem.code for problem in caught.value.problems] == ["E030"]
