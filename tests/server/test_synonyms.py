@@ -57,7 +57,7 @@ def test_a_tool_is_told_the_name_that_another_word_means_here(indexed: Path) -> 
         (["save", "--content", "x", "--tier", "high"], "did you mean 'important'?"),
         (["search", "x", "--top-k", "3"], "did you mean '--limit'?"),
         (["search", "--query", "x"], "QUERY has none: `speckit-memory search QUERY`"),
-        (["search", "x", "--mode", "thorough"], "Did you mean 'deep'?"),
+        (["search", "x", "--mode", "thorough"], "did you mean 'deep'?"),
         (["links", "add", "a", "replaces", "b"], "; did you mean 'supersedes'?"),
         (["find", "x"], "did you mean 'search'?"),
         (["get", "x"], "did you mean 'show'?"),
