@@ -261,35 +261,36 @@ class Database:
                 raise store_file.only_read(self.path)
             with self._noted():
                 raise ReplacedError(self.path, "became writable")
+        with self._turn(timeout) as connection:
+            with self._noted():
+                self._identity.require_unchanged()
+            # The file was checked outside, its history is checked inside the transaction: between the two,
+            # another process may commit, but after BEGIN IMMEDIATE no other writer can.
+            connection.set_busy_timeout(timeout)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            finally:
+                connection.set_busy_timeout(self._busy_timeout_ms)
+            with committing(connection) as txn:
+                with self._noted():
+                    self._identity.require_lineage(connection)
+                yield txn
+                written = self._identity.last_change(connection)
+            with self._noted():
+                self._identity.require_committed(written)
+
+    @contextmanager
+    def _turn(self, timeout_ms: int) -> Iterator[Connection]:
+        """This thread's connection, as soon as no other thread of this process writes. Raises E022."""
         connection = self.reader()
         if connection.in_transaction:
             raise RuntimeError("a write cannot begin inside another transaction of the same thread")
         # Threads of this process queue here, since SQLite's busy handler polls and would not be fair among them.
-        if not self._writing.acquire(timeout=timeout / 1000):
+        if not self._writing.acquire(timeout=timeout_ms / 1000):
             raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
         try:
             with translate_errors(self.path):
-                with self._noted():
-                    self._identity.require_unchanged()
-                # The file was checked outside, its history is checked inside the transaction: between the two,
-                # another process may commit, but after BEGIN IMMEDIATE no other writer can.
-                connection.set_busy_timeout(timeout)
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                finally:
-                    connection.set_busy_timeout(self._busy_timeout_ms)
-                try:
-                    with self._noted():
-                        self._identity.require_lineage(connection)
-                    yield Transaction(connection)
-                    written = self._identity.last_change(connection)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-                with self._noted():
-                    self._identity.require_committed(written)
+                yield connection
         finally:
             self._writing.release()
 
@@ -367,6 +368,18 @@ class Database:
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
         return connection
+
+
+@contextmanager
+def committing(connection: Connection) -> Iterator[Transaction]:
+    """The rest of a write transaction that has begun: committed when the block ends, rolled back when it raises."""
+    try:
+        yield Transaction(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction
+from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
@@ -117,25 +117,12 @@ class PostgresDatabase(Database):
         lost, unless the transaction was committed all the same.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
-        connection = self.reader()
-        if connection.in_transaction:
-            raise RuntimeError("a write cannot begin inside another transaction of the same thread")
-        if not self._writing.acquire(timeout=timeout / 1000):
-            raise SpeckitError("E022", f"{self.path} stayed locked by another thread")
-        try:
-            with translate_errors(self.path):
-                connection.set_busy_timeout(timeout)
-                connection.execute("BEGIN IMMEDIATE")
-                self._local.writes = self.writes + 1
-                try:
-                    yield Transaction(connection)
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-        finally:
-            self._writing.release()
+        with self._turn(timeout) as connection:
+            connection.set_busy_timeout(timeout)
+            connection.execute("BEGIN IMMEDIATE")
+            self._local.writes = self.writes + 1
+            with committing(connection) as txn:
+                yield txn
 
     def check(self) -> list[str]:
         """The problems of the store, one sentence each; empty when it answers."""

@@ -15,8 +15,6 @@ from speckit_memory.memory.store.postgres.statements import Statement
 Rows = Sequence[tuple[Any, ...]]
 FIELD = 28
 """Bits of an offset in a place."""
-
-
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 """The weight of a phrase that half of the memories hold or more."""

@@ -38,7 +38,6 @@ def concerns(sql: str) -> bool:
 
 def without_matches(connection: StatementRunner, sql: str, bindings: Bindings) -> tuple[str, Bindings]:
     """The same statement with the ids of the memories that hold any phrase, instead of a search within it."""
-
     at = sql.find(_WITHIN)
     if at < 0 or isinstance(bindings, Mapping):
         return sql, bindings
@@ -55,9 +54,8 @@ def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | 
         return None
     if sql.startswith("PRAGMA"):
         return _pragma(connection, sql)
-    if found := _INSERT.match(sql):
-        table, columns, how, rest = found.groups()
-        return _insert(connection, table, columns, how, rest, bindings)
+    if insert_many(connection, sql, [bindings]):
+        return ()
     if found := _DELETE.match(sql):
         execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
         return ()
@@ -89,21 +87,6 @@ def _pragma(connection: StatementRunner, sql: str) -> Rows:
     return (made.columns if found[1] == "table_info" else made.references).get(found[2], ())
 
 
-def _insert(
-    connection: StatementRunner,
-    table: str,
-    columns: str,
-    how: str,
-    rest: str,
-    bindings: Bindings,
-) -> Rows:
-    if how == "VALUES":
-        found: Rows = [tuple(bindings)]
-    else:
-        found = connection.execute(f"SELECT{rest}", bindings).fetchall()
-    return _insert_postings(connection, table, columns, found)
-
-
 def insert_many(connection: StatementRunner, sql: str, bindings: Sequence[Bindings]) -> bool:
     """Runs an INSERT of words with all of these bindings, in one statement; False for other statements."""
     found = _INSERT.match(sql)
@@ -117,9 +100,8 @@ def insert_many(connection: StatementRunner, sql: str, bindings: Sequence[Bindin
     return True
 
 
-def _insert_postings(connection: StatementRunner, table: str, columns: str, rows: Rows) -> Rows:
+def _insert_postings(connection: StatementRunner, table: str, columns: str, rows: Rows) -> None:
     """Inserts the words of rows (id, texts of these columns), in the order of the primary key."""
-
     kind = _KINDS[table]
     named = [column.strip() for column in columns.split(",")]
     postings: list[tuple[str, int, str]] = []
@@ -146,12 +128,10 @@ def _insert_postings(connection: StatementRunner, table: str, columns: str, rows
             Texts([places for _, _, places in postings]),
         ],
     )
-    return ()
 
 
 def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows:
     """What a comparison of the stored words with those of the texts reads."""
-
     if "VIRTUAL TABLE" in sql or sql.startswith("DROP"):
         connection.anew = {}
         return ()
@@ -194,7 +174,6 @@ def _places(connection: StatementRunner, term: str) -> Rows:
 
 def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The memories that hold all phrases of an expression, by id."""
-
     values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
     allowed = set(values[1] or ()) if "carray" in sql else None
@@ -205,7 +184,6 @@ def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows
 
 def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str]]) -> list[int]:
     """The memories with the words of every phrase one after the other in one field, ascending; none without phrases."""
-
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
@@ -229,7 +207,6 @@ def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
 
 
 def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | None:
-
     if sql.startswith("CREATE VIRTUAL TABLE"):
         return ()
     if sql.startswith("DROP TABLE"):
@@ -248,7 +225,6 @@ def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows 
 
 def _nearest(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The rows of the nearest vectors with their cosine distances, nearest first."""
-
     query, count, *scope = parameters(Statement("", tuple(range(len(bindings)))), bindings)
     within = "WHERE rowid = ANY ($3)" if "carray" in sql else ""
     return execute(

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
 from speckit_memory.memory.store.postgres.schema import derived
@@ -269,10 +269,5 @@ def _postings(connection: Connection, kind: int) -> Iterator[Row]:
 def _writing(connection: Connection) -> Iterator[Transaction]:
     """A write transaction. It is not the database's own: the history of changes is being written itself."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield Transaction(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    with committing(connection) as txn:
+        yield txn
