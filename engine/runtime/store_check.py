@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import UNREADABLE
 from speckit_memory.memory.store.tables.words import stale_words
@@ -31,8 +30,6 @@ def check_store(database: Database, *, every_word: bool = False, only: Sequence[
     A large store is sampled unless `every_word` is set; `only` restricts the terms to these memories.
     """
     wrong = database.check()
-    if address_at(database.path):  # its words are rows of the same transaction, not those of a full-text index
-        return StoreCheck(tuple(wrong))
     try:
         with database.snapshot_read() as connection:
             if only is not None:

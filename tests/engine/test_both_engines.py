@@ -139,3 +139,15 @@ def test_a_segment_and_the_writes_after_it_answer_as_in_a_file(both: Both, tmp_p
         other.documents.edit("notes/41.md", "\nA session of graphs.\n")
         both[0].documents.edit("notes/41.md", "\nA session of graphs.\n")
         assert answers(other) == same(both, answers) != after
+
+
+def test_rows_and_words_that_contradict_one_another_are_found(both: Both) -> None:
+    same(both, index)
+    for memory in both:
+        with memory.session.opened.database.write() as txn:
+            txn.connection.execute("UPDATE memories SET chunk_count = 9 WHERE key = 'notes/2.md'")
+            txn.connection.execute("UPDATE chunks SET text = 'Of quokkas.' WHERE id = (SELECT min(id) FROM chunks)")
+
+    faults = same(both, lambda memory: memory.lifecycle.check())
+
+    assert len(faults) >= 2

@@ -124,14 +124,6 @@ class PostgresDatabase(Database):
             with committing(connection) as txn:
                 yield txn
 
-    def check(self) -> list[str]:
-        """The problems of the store, one sentence each; empty when it answers."""
-        try:
-            self.state()
-        except SpeckitError as error:
-            return [str(error)]
-        return []
-
     def close(self) -> None:
         """Closes the sessions of all threads."""
         self._closed = True

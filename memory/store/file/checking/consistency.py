@@ -121,12 +121,7 @@ _NAMED = 10
 
 
 def inconsistencies(connection: apsw.Connection) -> list[str]:
-    """The problems found, one sentence each, with at most ten rows per rule; unreadable parts are reported too.
-
-    None of a store in PostgreSQL, whose rows these rules do not read.
-    """
-    if not isinstance(connection, apsw.Connection):
-        return []
+    """The problems found, one sentence each, with at most ten rows per rule; unreadable parts are reported too."""
     found: list[str] = []
     checks: list[tuple[str, Callable[[], Iterable[str]]]] = [
         ("the file", lambda: _integrity(connection)),
