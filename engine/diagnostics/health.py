@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from speckit_memory.config.workspace.settings import EMBEDDER_VARIABLE, Settings
-from speckit_memory.config.workspace.store_address import address_at
+from speckit_memory.config.workspace.store_address import store_label
 from speckit_memory.engine.answers.results import SearchResult
 from speckit_memory.engine.diagnostics import configuration_health
 from speckit_memory.engine.diagnostics.configuration_health import told_vectors
@@ -84,7 +84,7 @@ class HealthContext:
 def health(seen: HealthContext) -> HealthReport:
     """Runs all checks. Never raises: a check that fails with an error is reported as not ok."""
     checks: dict[str, Callable[[HealthContext], HealthCheck]] = {
-        "sqlite": _sqlite,
+        "sqlite": _engine,
         "store": _store,
         "content": _content,
         "aliases": _aliases,
@@ -117,25 +117,24 @@ def _guarded(name: str, check: Callable[[HealthContext], HealthCheck], seen: Hea
         return HealthCheck(name, False, detail, told.problems[0].hint if told else DAMAGED)
 
 
-def _sqlite(seen: HealthContext) -> HealthCheck:
-    if address_at(seen.database.path):
-        engine, extension = reader.postgres_versions(seen.database.reader())
-        return HealthCheck("postgresql", True, f"PostgreSQL {engine}, pgvector {extension}")
-    engine, extension = reader.sqlite_versions(seen.database.reader())
-    return HealthCheck("sqlite", True, f"SQLite {engine}, sqlite-vec {extension}")
+def _engine(seen: HealthContext) -> HealthCheck:
+    engine, version, extension, extension_version = reader.engine_versions(seen.database)
+    return HealthCheck(engine.lower(), True, f"{engine} {version}, {extension} {extension_version}")
 
 
 def _store(seen: HealthContext) -> HealthCheck:
     from speckit_memory.engine.runtime.store_check import check_store  # searches do not need it
 
     wrong, unseen, _ = check_store(seen.database)
-    path = seen.database.path
+    path, shared = seen.database.path, seen.database.shared
     if wrong:
-        return HealthCheck("store", False, list_names(wrong, NAMED, "; "), "" if address_at(path) else DAMAGED)
-    if address := address_at(path):
+        return HealthCheck("store", False, list_names(wrong, NAMED, "; "), "" if shared else DAMAGED)
+    remarks = [*_history(seen), *([] if shared else _open_to_others(path)), *([unseen] if unseen else [])]
+    if shared:
         rest = "segments, checkpoints and the evaluation database are on this machine"
-        return HealthCheck("store", True, "; ".join([f"{address} answers; {rest}, in {path.parent}", *_history(seen)]))
-    remarks = [*_history(seen), *_open_to_others(path), *([unseen] if unseen else [])]
+        return HealthCheck(
+            "store", True, "; ".join([f"{store_label(path)} answers; {rest}, in {path.parent}", *remarks])
+        )
     if seen.database.rollback:
         remarks.append(f"it is on {file_system_of(path)}: {WITHOUT_SHARED_MEMORY}")
     if seen.database.only_read:

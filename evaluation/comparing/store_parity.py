@@ -16,16 +16,17 @@ from random import Random
 from typing import Any
 
 from speckit_memory.config.workspace.settings import EVALUATION_VARIABLE
-from speckit_memory.config.workspace.store_address import address_at, store_label
+from speckit_memory.config.workspace.store_address import store_label
 from speckit_memory.engine.api.memory import Memory
 from speckit_memory.errors import SpeckitError
 from speckit_memory.evaluation.ground_truth.own_queries import own_documents, own_queries
 from speckit_memory.evaluation.statistics.report import Report, ReportFact, Table, as_document, in_line
 from speckit_memory.memory.indexing.versions import ANALYSER, INTAKE
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
-from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.schema.migrations import applied_migrations
+from speckit_memory.memory.store.reading.reader import engine_versions
 from speckit_memory.memory.store.tables.meta import get_meta
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.tables.words import token_sets
@@ -223,12 +224,11 @@ def verify_stores(
 
 
 def _stamp(memory: Memory, path: Path) -> StoreStamp:
-    def read(connection: Connection) -> StoreStamp:
-        remote = bool(address_at(path))
-        engine = value(connection, "SELECT current_setting('server_version')" if remote else "SELECT sqlite_version()")
+    def read(database: Database, connection: Connection) -> StoreStamp:
+        engine = engine_versions(database)
         return StoreStamp(
             store=store_label(path),
-            engine=f"{'PostgreSQL' if remote else 'SQLite'} {engine}",
+            engine=f"{engine.engine} {engine.version}",
             schema=applied_migrations(connection)[-1],
             store_id=value(connection, "SELECT store_id FROM store_identity"),
             tokenizer=get_meta(connection, ANALYSER) or "",
@@ -244,7 +244,7 @@ def _stamp(memory: Memory, path: Path) -> StoreStamp:
 
     def stamped(opened: Any) -> StoreStamp:
         with opened.database.snapshot_read() as connection:
-            return read(connection)
+            return read(opened.database, connection)
 
     return memory.session.read(stamped)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from speckit_memory.errors import SpeckitError, nearest
-from speckit_memory.memory.store.file.connection import Connection
+from speckit_memory.memory.store.file.connection import Connection, Database
 from speckit_memory.memory.store.file.guarding.queries import below, integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.reading.density import Density, density
@@ -361,14 +361,21 @@ def _passages(connection: Connection, sql: str, bindings: tuple[Any, ...]) -> li
     return [Passage(*row) for row in connection.execute(sql, bindings)]
 
 
-def postgres_versions(connection: Connection) -> tuple[str, str]:
-    """The versions of the PostgreSQL server and of pgvector that serve this connection."""
-    sql = "SELECT current_setting('server_version'), extversion FROM pg_extension WHERE extname = 'vector'"
-    engine, extension = rows(connection, sql, ())[0]
-    return str(engine), str(extension)
+class EngineVersions(NamedTuple):
+    """The engine of a store and its extension for vectors, with their versions."""
+
+    engine: str
+    version: str
+    extension: str
+    extension_version: str
 
 
-def sqlite_versions(connection: Connection) -> tuple[str, str]:
-    """The versions of SQLite and of sqlite-vec that serve this connection."""
-    engine, extension = rows(connection, "SELECT sqlite_version(), vec_version()", ())[0]
-    return str(engine), str(extension)
+def engine_versions(database: Database) -> EngineVersions:
+    """What serves a store."""
+    if database.shared:
+        names = ("PostgreSQL", "pgvector")
+        sql = "SELECT current_setting('server_version'), extversion FROM pg_extension WHERE extname = 'vector'"
+    else:
+        names, sql = ("SQLite", "sqlite-vec"), "SELECT sqlite_version(), vec_version()"
+    version, extension_version = rows(database.reader(), sql)[0]
+    return EngineVersions(names[0], version, names[1], extension_version)
