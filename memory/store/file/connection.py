@@ -99,6 +99,14 @@ class Database:
     """Whether other machines use the store, so that it can keep nothing about the files of one of them."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
+        self._set_up(path, busy_timeout_ms)
+        # Before the first connection: the identity must be that of the file which SQLite is going to open.
+        self._identity = Identity(path)
+        self.only_read = store_file.may_only_be_read(path)
+        self._complete = self.only_read and store_file.without_log(path)
+
+    def _set_up(self, path: Path, busy_timeout_ms: int) -> None:
+        """The state that a store in any engine has."""
         self.path = path
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
@@ -108,11 +116,8 @@ class Database:
         self._writing = threading.Lock()
         self._connections: list[tuple[threading.Thread, Connection]] = []
         """Every open connection with the thread that uses it."""
-        # Before the first connection: the identity must be that of the file which SQLite is going to open.
-        self._identity = Identity(path)
-        self.only_read = store_file.may_only_be_read(path)
+        self.only_read = False
         """Whether the file was read-only when it was opened; `write` raises E020 while it still is."""
-        self._complete = self.only_read and store_file.without_log(path)
         self.rollback = False
         """Whether the file uses a rollback journal, because processes share no memory on its file system."""
         self._ending: list[Callable[[], None]] = []
@@ -359,6 +364,11 @@ class Database:
             connection.enable_load_extension(False)
             harden(connection)
             declare_words(connection)
+        self._keep(connection)
+        return connection
+
+    def _keep(self, connection: Connection) -> None:
+        """Makes a connection that of this thread."""
         with self._guard:
             # Connections of threads that have ended: a thread-local value is not closed with its thread.
             for thread, abandoned in self._connections:
@@ -367,7 +377,6 @@ class Database:
             self._connections = [entry for entry in self._connections if entry[0].is_alive()]
             self._connections.append((threading.current_thread(), connection))
         self._local.connection = connection
-        return connection
 
 
 @contextmanager

@@ -110,6 +110,11 @@ def adapters(vector: int) -> AdaptersMap:
     return made
 
 
+def listed_parameters(bindings: Sequence[Binding]) -> list[Binding]:
+    """The values of bindings in order, in the form that the driver takes."""
+    return parameters(Statement("", tuple(range(len(bindings)))), bindings)
+
+
 def parameters(statement: Statement, bindings: Bindings) -> list[Binding]:
     """The values of a statement's placeholders, in the form that the driver takes.
 

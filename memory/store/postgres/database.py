@@ -6,7 +6,6 @@ the evaluation database, lie next to the link: segments are a cache of this mach
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -41,9 +40,7 @@ class PostgresDatabase(Database):
 
     def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         """Connects to nothing yet; callers use `open`."""
-        self.path = path
-        self.only_read = False
-        self.rollback = False
+        self._set_up(path, busy_timeout_ms)
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
@@ -52,14 +49,6 @@ class PostgresDatabase(Database):
         self.url = urlunsplit(parts._replace(query=urlencode(options)))
         self._number = 0
         self._vector = 0
-        self._busy_timeout_ms = busy_timeout_ms
-        self._local = threading.local()
-        self._guard = threading.Lock()
-        self._writing = threading.Lock()
-        self._connections: list[tuple[threading.Thread, Any]] = []
-        self._ending = []
-        self._closed = False
-        self._replaced = None
 
     @classmethod
     def open(
@@ -161,14 +150,10 @@ class PostgresDatabase(Database):
 
     def _connect(self) -> Any:
         connection = self.bare()
+        self._keep(connection)
         with self._guard:
-            for thread, abandoned in self._connections:
-                if not thread.is_alive():
-                    abandoned.close()
-            self._connections = [entry for entry in self._connections if entry[0].is_alive()]
-            self._connections.append((threading.current_thread(), connection))
-            in_use = [entry[1] for entry in self._connections if not entry[1].session.closed]
+            kept: list[Any] = [entry[1] for entry in self._connections]
+            in_use = [one for one in kept if not one.session.closed]
             for idle in sorted(in_use, key=lambda one: one.used)[:-MOST_SESSIONS]:
                 idle.release()
-        self._local.connection = connection
         return connection

@@ -8,9 +8,8 @@ from math import log
 from typing import Any, Protocol
 
 from speckit_memory.memory.store.file.splitting import ANALYSED, split
-from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, parameters
+from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, listed_parameters
 from speckit_memory.memory.store.postgres.session import FetchedRows
-from speckit_memory.memory.store.postgres.statements import Statement
 
 Rows = Sequence[tuple[Any, ...]]
 FIELD = 28
@@ -34,6 +33,11 @@ class StatementRunner(Protocol):
         """Runs a statement of PostgreSQL."""
 
 
+def field_and_offset(place: int) -> tuple[int, int]:
+    """The parts of a place."""
+    return place >> FIELD, place & (1 << FIELD) - 1
+
+
 def execute(connection: StatementRunner, sql: str, values: list[Any]) -> Rows:
     """The rows of a statement of PostgreSQL."""
     return connection.fetch(sql, values).rows
@@ -48,7 +52,7 @@ def ranked(connection: StatementRunner, restricted: bool, bindings: list[Any]) -
         bindings: Weights of body, title, triggers and path, the expression, the ids, and the limit.
     """
 
-    body, title, triggers, path, expression, *rest = parameters(Statement("", tuple(range(len(bindings)))), bindings)
+    body, title, triggers, path, expression, *rest = listed_parameters(bindings)
     weights = (title, triggers, path, body)
     limit = rest[-1]
     allowed = set(rest[0] or ()) if restricted else None

@@ -14,9 +14,8 @@ from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 from speckit_memory.memory.store.postgres import ranking
-from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, VectorBytes, parameters
-from speckit_memory.memory.store.postgres.ranking import FIELD, Rows, StatementRunner, execute
-from speckit_memory.memory.store.postgres.statements import Statement
+from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, VectorBytes, listed_parameters
+from speckit_memory.memory.store.postgres.ranking import FIELD, Rows, StatementRunner, execute, field_and_offset
 
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
 _FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
@@ -42,7 +41,7 @@ def without_matches(connection: StatementRunner, sql: str, bindings: Bindings) -
     if at < 0 or isinstance(bindings, Mapping):
         return sql, bindings
     place = sql.count("?", 0, at)
-    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', bindings[place])]
+    phrases = _phrases(bindings[place])
     held = {memory for phrase in phrases for memory in memories_holding(connection, [phrase])}
     chosen = [*bindings[:place], Integers(sorted(held)), *bindings[place + 1 :]]
     return sql.replace(_WITHIN, "SELECT value FROM carray(?)"), chosen
@@ -151,7 +150,7 @@ def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows
     if "temp.surface_anew" in sql:
         return [(memory,) for memory in sorted(connection.anew)]
     kind = WRITTEN if "surface_places" in sql else ANALYSED
-    wanted = parameters(Statement("", tuple(range(len(bindings)))), list(bindings)) if "carray" in sql else []
+    wanted = listed_parameters(list(bindings)) if "carray" in sql else []
     found_rows = execute(
         connection,
         f"SELECT term, memory_id, places FROM postings WHERE kind = {kind} AND term <> ''"
@@ -159,9 +158,9 @@ def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows
         wanted,
     )
     return [
-        (word, memory, _FIELDS[kind][place >> FIELD], place & (1 << FIELD) - 1)
+        (word, memory, _FIELDS[kind][field], offset)
         for word, memory, places in found_rows
-        for place in places
+        for field, offset in map(field_and_offset, places)
     ]
 
 
@@ -169,13 +168,13 @@ def _places(connection: StatementRunner, term: str) -> Rows:
     found = execute(
         connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = $1 ORDER BY memory_id", [term]
     )
-    return [(memory, place >> FIELD, place & (1 << FIELD) - 1) for memory, places in found for place in places]
+    return [(memory, *field_and_offset(place)) for memory, places in found for place in places]
 
 
 def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The memories that hold all phrases of an expression, by id."""
-    values = parameters(Statement("", tuple(range(len(bindings)))), bindings)
-    phrases = [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', values[0])]
+    values = listed_parameters(bindings)
+    phrases = _phrases(values[0])
     allowed = set(values[1] or ()) if "carray" in sql else None
     matching = memories_holding(connection, [phrase for phrase in phrases if phrase])
     chosen = [memory for memory in matching if allowed is None or memory in allowed]
@@ -197,6 +196,11 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
     for memory, term, places in found:
         at.setdefault(memory, {})[term] = set(places)
     return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+
+
+def _phrases(expression: str) -> list[list[str]]:
+    """The words of each phrase of an expression."""
+    return [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', expression)]
 
 
 def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
@@ -225,7 +229,7 @@ def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows 
 
 def _nearest(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
     """The rows of the nearest vectors with their cosine distances, nearest first."""
-    query, count, *scope = parameters(Statement("", tuple(range(len(bindings)))), bindings)
+    query, count, *scope = listed_parameters(bindings)
     within = "WHERE rowid = ANY ($3)" if "carray" in sql else ""
     return execute(
         connection,

@@ -255,14 +255,14 @@ def _vocabulary(connection: Connection, table: str, fields: dict[str, int]) -> I
 
 
 def _postings(connection: Connection, kind: int) -> Iterator[Row]:
-    from speckit_memory.memory.store.postgres.ranking import FIELD
+    from speckit_memory.memory.store.postgres.ranking import field_and_offset
 
     pages = _TableRows(
         Table("postings", ("term", "memory_id", "places"), ("term", "memory_id")), f"kind = {kind} AND term <> ''"
     )
     for page in pages.pages(connection):
         for term, memory, places in page:
-            yield term, memory, [(place >> FIELD, place & (1 << FIELD) - 1) for place in sorted(places)]
+            yield term, memory, [field_and_offset(place) for place in sorted(places)]
 
 
 @contextmanager
