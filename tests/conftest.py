@@ -58,8 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_sockets(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Processes that are shared meet in a folder of this run."""
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What processes keep for one another lies in a folder of this run."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("run"))
 
 

@@ -34,7 +34,7 @@ LONGEST_PATH = 100
 WAITING = 64
 """Clients that may connect before the process has accepted the first of them."""
 _DECIDING = (
-    *("HOME", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+    *("HOME", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
     *("OPENAI_API_KEY", "VOYAGE_API_KEY", "SSL_CERT_FILE", "SSL_CERT_DIR"),
 )
 _DECIDING_BEGINNINGS = ("SPECKIT_", "PG", "LC_", "PYTHON", "TOKENIZERS_", "HF_", "FASTEMBED_", "CUDA_", "TORCH_")

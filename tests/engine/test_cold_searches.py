@@ -47,7 +47,7 @@ READ_ONCE: list[tuple[ModuleType | type, str]] = [
     (columns, "natural"),
     (folders.FolderTable, "_complete"),
     (static, "_load"),
-    (static, "_load_tokenizer"),
+    (static, "_facts"),
 ]
 """What a search reads once, by the names through which it is read."""
 
@@ -128,7 +128,7 @@ def test_opening_is_not_the_time_of_the_query(
     assert "rules/always.md" in [row.key for row in cold.results]
     for later in (warming, warm):
         assert [(row.key, row.score) for row in cold.results] == [(row.key, row.score) for row in later.results]
-    assert {"load", "of", "_load", "_load_tokenizer"} <= set(opened)
+    assert {"load", "of", "_load", "_facts"} <= set(opened)
     assert cold.timings_ms.opening > len(opened) * 60_000 - 60_000  # all but what the segment in memory has to read
     assert max(each.timings_ms.total for each in (cold, warming)) < 1_000
     assert warm.timings_ms.opening < 1_000

@@ -156,10 +156,11 @@ def test_a_command_says_and_does_the_same_in_any_way(unasked: Path, tmp_path: Pa
     for way in ("new process", "copied process", "this process"):
         root = Path(shutil.copytree(unasked, tmp_path / "workspace"))
         (root / "broken.yaml").write_text("pipeline: mine\nfusoin: []\n")
+        more = {"XDG_CACHE_HOME": str(tmp_path / way)}
         if way == "this process":
-            ran = Ran(*in_process.run(line.split(), environment(root), root))
+            ran = Ran(*in_process.run(line.split(), environment(root, **more), root))
         else:
-            ran = call(root, line.split(), spawned=way == "new process")
+            ran = call(root, line.split(), more, spawned=way == "new process")
         files = sorted(_OF_EACH_RUN.sub("", str(file.relative_to(root))) for file in root.rglob("*"))
         told.append((ran.status, _OF_EACH_RUN.sub("", ran.out), _OF_EACH_RUN.sub("", ran.err), files))
         shutil.rmtree(root)

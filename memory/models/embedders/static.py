@@ -15,13 +15,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.models.embedders.merge_table import LONGEST_TEXT
+from speckit_memory.memory.models.embedders.model_facts import ModelFacts, facts_of
 from speckit_memory.memory.models.embedders.protocol import Provenance
 from speckit_memory.memory.models.embedders.token_rows import TokenRows
 from speckit_memory.pipeline.ports import Column, Ids, Tokens, Vectors
@@ -75,7 +76,7 @@ class StaticEmbedder:
         self._lock = threading.Lock()
         self._rows: TokenRows | None = None
         self._library: _Library | None = None
-        self._digest = ""
+        self._facts: ModelFacts | None = None
         self._counts = False
 
     @property
@@ -86,12 +87,12 @@ class StaticEmbedder:
     @property
     def model_id(self) -> str:
         """The weighting scheme and a digest of both data files."""
-        return f"static-{DIMENSIONS}-{_SCHEME}-{self._revision()}"
+        return f"static-{DIMENSIONS}-{_SCHEME}-{self._known().digest[:12]}"
 
     @property
     def provenance(self) -> Provenance:
         """The name, revision and pooling of the model."""
-        return Provenance(NAME, self._revision(), f"weighted mean of tokens ({_SCHEME})")
+        return Provenance(NAME, self._known().digest[:12], f"weighted mean of tokens ({_SCHEME})")
 
     @property
     def token_model_id(self) -> str:
@@ -110,10 +111,14 @@ class StaticEmbedder:
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the token ids of each text in text order, including repeats."""
+        if len(texts) == 1 and (cut_by_table := self._cut(texts)) is not None:
+            return cut_by_table
         return self._tokens(texts, by_pieces=len(texts) > 1)  # preparing the pieces does not pay off for one text
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text. Loads only the tokeniser, not the vectors."""
+        if self._library is None and sum(map(len, texts)) <= LONGEST_TEXT and (cut := self._cut(texts)) is not None:
+            return list(map(len, cut))
         pieces = self._read_tokeniser().pieces if self._counts else None
         self._counts = True  # pieces pay off for a process that counts repeatedly
         counts = [pieces.count(text) if pieces else None for text in texts]
@@ -157,15 +162,22 @@ class StaticEmbedder:
         """Return unit rows, shape (n, dimensions)."""
         return self._loaded().units(np.asarray(tokens))
 
-    def _revision(self) -> str:
-        """The beginning of the digest of both data files."""
-        digest = self._digest
-        if not digest:
+    def _cut(self, texts: Sequence[str]) -> list[Tokens] | None:
+        """Tokenise short texts by the merge table; None if the library must do it."""
+        try:
+            table = self._known().table
+        except SpeckitError:
+            return None  # the library reports errors of the tokeniser, and does not need the vectors
+        cut = [tokens for text in texts if table and (tokens := table.cut(text)) is not None]
+        return cut if len(cut) == len(texts) else None
+
+    def _known(self) -> ModelFacts:
+        facts = self._facts
+        if facts is None:
             # Checked twice, the second time under the lock; the same in `_loaded` and `_read_tokeniser`.
             with opening(), self._lock:
-                read = _bundled_digest if self._bundled else _file_digest
-                digest = self._digest = self._digest or read(self._data())
-        return digest[:12]
+                facts = self._facts = self._facts or _facts(self._data())
+        return facts
 
     def _loaded(self) -> TokenRows:
         rows = self._rows
@@ -173,11 +185,17 @@ class StaticEmbedder:
             with opening():
                 # Before the lock is taken: it may read the tokeniser, which takes the lock itself, and the lock is
                 # not re-entrant.
-                size = self._read_tokeniser().tokenizer.get_vocab_size()
+                size = self._vocabulary_size()
                 with self._lock:
                     load = _bundled_rows if self._bundled else _load
                     rows = self._rows = self._rows or load(self._data(), size)
         return rows
+
+    def _vocabulary_size(self) -> int:
+        facts = self._facts
+        if facts is not None and facts.table is not None:
+            return facts.table.tokens
+        return self._read_tokeniser().tokenizer.get_vocab_size()
 
     def _read_tokeniser(self) -> _Library:
         library = self._library
@@ -262,17 +280,8 @@ def _unit_sum(vectors: Vectors) -> Vectors:
     return total / length if length > 0 else total
 
 
-def _file_digest(folder: Path) -> str:
-    whole = sha256()
+def _facts(folder: Path) -> ModelFacts:
     try:
-        for name in (_WEIGHTS, _TOKENIZER):
-            whole.update((folder / name).read_bytes())
+        return facts_of(folder / _WEIGHTS, folder / _TOKENIZER)
     except OSError as error:
         raise SpeckitError("E001", f"the token vectors in {folder} cannot be read: {error.strerror}") from error
-    return whole.hexdigest()
-
-
-@cache
-def _bundled_digest(folder: Path) -> str:
-    """Return the digest of the files of the installed package, computed once by a process."""
-    return _file_digest(folder)
