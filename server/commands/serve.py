@@ -94,7 +94,25 @@ def command(
 
     Exits with 2 when the store, .speckit/config.yaml, --pipeline or --set cannot be used. If files or the environment
     name an unusable pipeline, the shipped one answers with a warning until it is corrected. The server starts without a
-    store too: memory_index_scan and memory_save create one once the workspace is clear.
+    store too: memory_index_scan and memory_save create one once the workspace is clear.\f
+
+    Args:
+        common: Options of many commands: store, pipeline, overrides and form of the output.
+        transport: How clients connect.
+        host: Address to listen on, over HTTP.
+        port: Port, over HTTP.
+        token_file: File with the bearer token that HTTP clients must send.
+        allowed: Further Host names to accept, over HTTP.
+        workspaces: Workspaces to serve; none for that of the environment or the working folder.
+        warm_up: Whether the store is loaded soon after the first request.
+        profile: Tools to offer; None for the setting.
+        cache_seconds: Seconds for which an answer is reused while nothing changes; 0 for never.
+        watch: Whether changed files are indexed in the background.
+        workers: Processes that answer reading calls, over HTTP; 1 for that of the server, None for one per core.
+        shared: Whether one process answers for all clients of the store, over stdio.
+
+    Returns:
+        The exit status.
     """
     if shared:
         if transport == "http" or len(workspaces) > 1:
