@@ -363,6 +363,7 @@ with Database.open(store) as database:
         elif inside and rest.strip().endswith("kB"):
             kinds[name] = kinds.get(name, 0) + int(rest.split()[0])
     print(kinds["Rss"], kinds["Private_Clean"] + kinds["Private_Dirty"], flush=True)
+    sys.stdin.readline()  # a page that only one process maps is private: none ends before both have told
 """
 
 
