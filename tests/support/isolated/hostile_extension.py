@@ -56,7 +56,7 @@ def chatter() -> None:
 
 
 def close() -> None:
-    os.closerange(0, 64)
+    os.closerange(0, os.sysconf("SC_OPEN_MAX"))
 
 
 def quit_softly() -> None:
@@ -64,10 +64,10 @@ def quit_softly() -> None:
 
 
 def garble(data: bytes = b"\x80\x04garbage" * 4096) -> None:
-    for descriptor in range(3, 64):
+    for descriptor in Path("/proc/self/fd").iterdir():  # a socket keeps the number it had in the process of the test
         with suppress(OSError):
-            if str(Path(f"/proc/self/fd/{descriptor}").readlink()).startswith("socket"):
-                os.write(descriptor, data)
+            if str(descriptor.readlink()).startswith("socket"):
+                os.write(int(descriptor.name), data)
 
 
 def oversize() -> None:
