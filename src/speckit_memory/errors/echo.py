@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 LONGEST = 200
@@ -25,7 +26,7 @@ def list_names(names: Sequence[str], most: int = LISTED, separator: str = ", ") 
 
 
 def plural(count: int, noun: str) -> str:
-    """A count in words: "1 link", "2 links", "3 memories"."""
+    """A count in words: "1 link", "2 days", "3 memories"."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+    return f"{count:,} {re.sub('(?<![aeiou])y$', 'ie', noun)}s"
