@@ -18,7 +18,10 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
-CONTRACT = ("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory")
+CONTRACT = (
+    *("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_statements"),
+    "test_working_memory",
+)
 """Modules whose tests hold for a store in SQLite and in PostgreSQL."""
 CONTRACT_OF_PROOF = (
     *("test_changes", "test_embedding_cache", "test_fulltext", "test_stale_words", "test_surface", "test_vectors"),
