@@ -19,7 +19,7 @@ from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Databas
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
-from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
+from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 
 DEFAULT_WORKSPACE = "default"
 _TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
@@ -44,6 +44,13 @@ class PostgresDatabase(Database):
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
+        if self.workspace.endswith(UNFINISHED):
+            raise SpeckitError(
+                "E030",
+                f"the address {address_at(path)} names the workspace {self.workspace}; names that end with "
+                f"{UNFINISHED} are those of copies that are not finished",
+                actions=("name another workspace", *unfinished_copy("").problems[0].actions),
+            )
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
         self.url = urlunsplit(parts._replace(query=urlencode(options)))
