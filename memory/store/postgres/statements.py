@@ -82,7 +82,7 @@ def expression(tokens: Sequence[str]) -> list[str]:
 
 
 def _one(tokens: list[str], tables: Mapping[str, Table]) -> Statement:
-    tokens = list(_rewritten(_ordered(_insert(list(_numbered(tokens)), tables))))
+    tokens = list(_rewritten(_ordered(list(_listing(_insert(list(_numbered(tokens)), tables), tables)))))
     parameters: list[int | str] = []
     numbers: dict[int | str, int] = {}
     for at, token in enumerate(tokens):
@@ -106,6 +106,16 @@ def _numbered(tokens: Sequence[str]) -> Iterator[str]:
         if token[0] == "?":
             last = int(token[1:] or last + 1)
             yield f"?{last}"
+        else:
+            yield token
+
+
+def _listing(tokens: Sequence[str], tables: Mapping[str, Table]) -> Iterator[str]:
+    """Lists the columns that `SELECT * FROM` means, to which the workspace does not belong."""
+    for at, token in enumerate(tokens):
+        named = [other.upper() for other in (*tokens[at - 1 : at], *tokens[at + 1 : at + 2])]
+        if token == "*" and named == ["SELECT", "FROM"] and (table := tables.get(tokens[at + 2].strip('"'))):
+            yield from _listed(table.columns)
         else:
             yield token
 
@@ -190,7 +200,7 @@ def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
     if not how:
         return tokens
     end = upper.index("RETURNING") if "RETURNING" in upper else len(tokens)
-    return [*tokens[:end], *_on_conflict(how, tables[table], tokens), *tokens[end:]]
+    return [*tokens[:end], *_on_conflict(how, tables[table]), *tokens[end:]]
 
 
 def _of_table(tokens: Sequence[str], table: Table) -> Iterator[str]:
@@ -209,12 +219,11 @@ def _begins(upper: Sequence[str], at: int) -> bool:
     return upper[at] == "INSERT" or (upper[at] == "REPLACE" and upper[at + 1 : at + 2] == ["INTO"])
 
 
-def _on_conflict(how: str, table: Table, tokens: Sequence[str]) -> list[str]:
+def _on_conflict(how: str, table: Table) -> list[str]:
     if how == "IGNORE":
         return ["ON", "CONFLICT", "DO", "NOTHING"]
-    into = [token.upper() for token in tokens].index("INTO")
-    named = [token.strip('"') for token in tokens[into + 3 : tokens.index(")", into)] if token != ","]
-    others = [column for column in named if column not in table.key]
+    # columns that the statement does not name get their defaults, as in a row that is new
+    others = [column for column in table.columns if column not in table.key]
     target = ["ON", "CONFLICT", "(", *_listed((WORKSPACE, *table.key)), ")", "DO"]
     if not others:
         return [*target, "NOTHING"]
@@ -263,9 +272,10 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             yield from (token, "true" if following == "1" else "false")
             at += 2
             continue
-        if upper == "GLOB":
-            yield from ("~", _regular_expression(following))
-            at += 2
+        if upper == "GLOB" or (upper == "NOT" and following.upper() == "GLOB"):
+            pattern = at + 1 + (upper == "NOT")
+            yield from ("!~" if upper == "NOT" else "~", _regular_expression(tokens[pattern]))
+            at = pattern + 1
             continue
         if upper == "LIKE":
             end = _end(tokens, at + 1, _AFTER_OPERAND)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.records import Document
+from speckit_memory.memory.store.writing.writer import put_document
 
 MEANINGS = {
     # a backslash in LIKE stands for itself
@@ -17,8 +21,8 @@ MEANINGS = {
     ),
     # classes and single characters of GLOB, the signs of LIKE in it, and its case
     r"SELECT '#12' GLOB '#[0-9]*', '#x' GLOB '#[0-9]*', 'x' GLOB '[^0-9]', 'axb' GLOB 'a_b', 'a%b' GLOB 'a%b', "
-    r"'ab' GLOB 'a?', 'a.b' GLOB 'a.b', 'axb' GLOB 'a.b', 'A' GLOB 'a', 'a\b' GLOB 'a\b'": (
-        *(1, 0, 1, 0, 1, 1, 1, 0, 0, 1),
+    r"'ab' GLOB 'a?', 'a.b' GLOB 'a.b', 'axb' NOT GLOB 'a.b', 'A' GLOB 'a', 'a\b' GLOB 'a\b'": (
+        *(1, 0, 1, 0, 1, 1, 1, 1, 0, 1),
     ),
     # the greatest and the least of values are NULL if one of these is
     "SELECT max(1, NULL), min(1, NULL, 0), max(1, 3, 2), min(0.5, 2), max(max(1, 2), coalesce(NULL, 5))": (
@@ -61,3 +65,14 @@ def test_a_row_that_conflicts_is_changed_by_its_own_values_and_the_new_ones(data
         assert rows(txn.connection, sql, (1.0, 5.0, 9.0)) == [(1.0, 5.0)]
         assert rows(txn.connection, sql, (2.0, 4.0, 9.0)) == [(3.0, 5.0)]
         assert rows(txn.connection, sql, (2.0, 9.0, 5.0)) == []
+
+
+def test_a_row_that_is_replaced_keeps_nothing_of_the_former_one(
+    database: Database, document: Callable[..., Document]
+) -> None:
+    with database.write() as txn:
+        memory = put_document(txn, document("a.md", "text"), None, 0.0, None).id
+        txn.connection.execute("INSERT INTO archivals VALUES (?, 'unused', 1.0, 2.0, 3.0)", (memory,))
+        sql = "INSERT OR REPLACE INTO archivals (memory_id, reason, archived_at) VALUES (?, 'expired', 4.0)"
+        txn.connection.execute(sql, (memory,))
+        assert rows(txn.connection, "SELECT * FROM archivals") == [(memory, "expired", 4.0, None, None)]
