@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
@@ -41,8 +41,9 @@ class PostgresDatabase(Database):
     def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         """Connects to nothing yet; callers use `open`."""
         self._set_up(path, busy_timeout_ms)
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        # not `urlunsplit`, which writes postgresql:///?service=NAME with one slash
+        place, _, query = url.partition("?")
+        options = dict(parse_qsl(query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
         if self.workspace.endswith(UNFINISHED):
             raise SpeckitError(
@@ -53,7 +54,7 @@ class PostgresDatabase(Database):
             )
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
-        self.url = urlunsplit(parts._replace(query=urlencode(options)))
+        self.url = f"{place}?{urlencode(options, quote_via=quote)}"
         self._number = 0
         self._vector = 0
 
