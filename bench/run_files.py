@@ -51,7 +51,7 @@ class StoredDataset:
         pipelines: Sequence[PipelineSource],
         *,
         environ: Mapping[str, str] | None,
-        progress: OnMeasured,  # noqa: ARG002 -- nothing is indexed
+        progress: OnMeasured,
     ) -> Iterator[ThrowawayStore]:
         with Memory.open(self.store, pipelines[0], environ=environ, shadows=False) as memory:
             yield ThrowawayStore((memory,), 0.0, ())

@@ -28,7 +28,7 @@ CONTRACT_OF_PROOF = (
     *("memory/lifecycle/test_reviews", "memory/lifecycle/test_validations"),
     *("memory/graph/test_communities", "memory/graph/test_entities", "memory/graph/test_pagerank"),
     *("memory/exchange/test_round_trip", "engine/test_lineage", "engine/test_maintenance", "engine/test_models"),
-    *("engine/test_sessions", "engine/test_indexing", "engine/test_consumption", "engine/test_following"),
+    *("engine/test_sessions", "engine/test_indexing", "engine/test_consumption"),
 )
 """Further ones, which run over PostgreSQL in the proof tier."""
 _TESTS = Path(__file__).parent.parent

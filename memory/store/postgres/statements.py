@@ -111,13 +111,13 @@ def _numbered(tokens: Sequence[str]) -> Iterator[str]:
 
 
 def _listing(tokens: Sequence[str], tables: Mapping[str, Table]) -> Iterator[str]:
-    """Lists the columns that `SELECT * FROM` means, to which the workspace does not belong."""
+    """Lists the columns of a table that `SELECT *` means, to which the workspace does not belong."""
     for at, token in enumerate(tokens):
-        named = [other.upper() for other in (*tokens[at - 1 : at], *tokens[at + 1 : at + 2])]
-        if token == "*" and named == ["SELECT", "FROM"] and (table := tables.get(tokens[at + 2].strip('"'))):
-            yield from _listed(table.columns)
-        else:
-            yield token
+        named = None
+        if token == "*" and tokens[at - 1].upper() == "SELECT":
+            place = _end(tokens, at, ("FROM",))
+            named = tables.get("".join(tokens[place + 1 : place + 2]).strip('"'))
+        yield from _listed(named.columns) if named else (token,)
 
 
 def _ordered(tokens: Sequence[str]) -> list[str]:
