@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 import durations
+import engines
 import privileges
 import pytest
 import tiers
@@ -24,6 +25,24 @@ CITED = pytest.StashKey[dict[str, list[str]]]()
 def pytest_configure(config: pytest.Config) -> None:
     tiers.register(config)
     durations.register(config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    engines.parametrize(metafunc)
+
+
+@pytest.fixture(autouse=True)
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine of new stores: SQLite, and PostgreSQL as well for the tests of the contract."""
+    name: str = getattr(request, "param", "sqlite")
+    if name == "postgres":
+        engines.open_in_postgres(request.getfixturevalue("monkeypatch"))
+    return name
+
+
+@pytest.fixture
+def in_a_file() -> None:
+    """For tests of the contract that observe a file or the driver of SQLite: they run over no other engine."""
 
 
 @pytest.fixture

@@ -25,6 +25,11 @@ LONGEST = 500
 """Maximum size of a store link in bytes. A store file is larger, since SQLite's smallest page has 512 bytes; opening
 and closing it here would release the locks of this process's connections to it."""
 _SECRETS = {"password", "sslpassword"}
+_VARIABLES = {
+    **{"PGHOST": "host", "PGHOSTADDR": "hostaddr", "PGPORT": "port", "PGDATABASE": "dbname", "PGUSER": "user"},
+    "PGSERVICE": "service",
+}
+"""Variables of libpq for what an address leaves out."""
 
 
 def is_address(text: str) -> bool:
@@ -71,6 +76,8 @@ def store_label(path: Path) -> str:
 def store_link(address: str, folder: Path, origin: str) -> Path:
     """The path of the store link for an address, which is written if it is missing.
 
+    An address that libpq's variables lead to another store has another folder.
+
     Args:
         address: The address.
         folder: The product's folder in the workspace, which is made unless the workspace itself is missing.
@@ -81,7 +88,8 @@ def store_link(address: str, folder: Path, origin: str) -> Path:
     """
     require_address(address, origin)
     links = folder / LINKS
-    path = links / hashlib.sha256(address.encode()).hexdigest()[:16] / LINK
+    digest = hashlib.sha256("\n".join([address, *_variables(address)]).encode())
+    path = links / digest.hexdigest()[:16] / LINK
     try:
         if is_folder(folder.parent) and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,3 +104,15 @@ def store_link(address: str, folder: Path, origin: str) -> Path:
             actions=("make the workspace's folder .speckit writable",),
         ) from error
     return path
+
+
+def _variables(address: str) -> list[str]:
+    """The settings of libpq's variables that complete an address."""
+    parts = urlsplit(address)
+    given = {name for name, _ in parse_qsl(parts.query)}
+    in_front = {"host": parts.hostname, "port": parts.port, "dbname": parts.path.strip("/"), "user": parts.username}
+    given.update(name for name, found in in_front.items() if found)
+    used = [name for name, option in _VARIABLES.items() if option not in given and os.environ.get(name)]
+    if os.environ.get("PGSERVICEFILE") and ("service" in given or "PGSERVICE" in used):
+        used.append("PGSERVICEFILE")
+    return [f"{name}={os.environ[name]}" for name in used]

@@ -168,17 +168,31 @@ def throwaway_store(
         environ: Environment variables; None for `os.environ`.
         progress: Called after every indexed document.
     """
-    with TemporaryDirectory(prefix="speckit-evaluation-") as name:
-        folder = Path(name)
-        file = folder / "evaluation.db"
-        with ExitStack() as stack:
-            first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ, shadows=False))
-            others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
-            started = time.perf_counter()
-            warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
-            first.graph.rank()  # do now what the background work would do later
-            first.models.encode()
-            yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
+    with (
+        TemporaryDirectory(prefix="speckit-evaluation-") as name,
+        filled_store(Path(name, "evaluation.db"), dataset, pipelines, environ=environ, progress=progress) as store,
+    ):
+        yield store
+
+
+@contextmanager
+def filled_store(
+    file: Path,
+    dataset: Dataset,
+    pipelines: Sequence[PipelineSource],
+    *,
+    environ: Mapping[str, str] | None,
+    progress: OnMeasured,
+) -> Iterator[ThrowawayStore]:
+    """Indexes a dataset into the store at `file`, a store link for one in PostgreSQL; see `throwaway_store`."""
+    with ExitStack() as stack:
+        first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ, shadows=False))
+        others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]
+        started = time.perf_counter()
+        warnings = [*_documents(first, dataset, progress), *_edges(first, dataset)]
+        first.graph.rank()  # do now what the background work would do later
+        first.models.encode()
+        yield ThrowawayStore((first, *others), time.perf_counter() - started, tuple(warnings))
 
 
 def _documents(memory: Memory, dataset: Dataset, progress: OnMeasured) -> Iterator[str]:

@@ -6,9 +6,11 @@ called with what attackers write, with SQL, and with the keys, folders, ids and 
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,11 +24,14 @@ import pytest
 import structlog
 from files import write_file
 from mcp import Client
-from postgres_server import link_at
+from postgres_server import database, link_at, server
 from tally import Tally
 
 from speckit_memory.engine import Memory
+from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.codes import CODES
+from speckit_memory.memory.indexing import Source
+from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.server.mcp_server.app import MemoryServer, build
 from speckit_memory.server.replies.worker_calls import ThreadLimits
 from speckit_memory.server.workspace.workspace import Workspace
@@ -265,6 +270,86 @@ def test_a_link_that_is_changed_shows_nothing_of_the_workspace_it_led_to(tmp_pat
         assert memory.search(f"fusion {SECRET}").results == ()
         assert memory.list() == ([], 0)
     tally.tried(2)
+
+
+Stores = tuple[dict[str, str], str]
+"""Variables of the environment, and the address of a store."""
+
+
+def _another_workspace(_: Path) -> tuple[Stores, Stores]:
+    number = next(_numbers)
+    first, second = (f"{server()}&workspace=shared{number}{name}" for name in "ab")
+    return ({}, first), ({}, second)
+
+
+def _another_database(_: Path) -> tuple[Stores, Stores]:
+    host = server().partition("?")[2]
+    address = f"postgresql://speckit@/?{host}&workspace=shared{next(_numbers)}"
+    return ({"PGDATABASE": "speckit"}, address), ({"PGDATABASE": _database_of(database("elsewhere"))}, address)
+
+
+def _another_service(folder: Path) -> tuple[Stores, Stores]:
+    address = f"postgresql:///?service=notes&workspace=shared{next(_numbers)}"
+    found = []
+    for place in (server(), database("elsewhere")):
+        file = folder / f"{_database_of(place)}.conf"
+        file.write_text(
+            f"[notes]\nuser=speckit\ndbname={_database_of(place)}\n{place.partition('?')[2]}\n", encoding="utf-8"
+        )
+        found.append(({"PGSERVICEFILE": str(file)}, address))
+    return found[0], found[1]
+
+
+def _database_of(address: str) -> str:
+    return address.partition("@/")[2].partition("?")[0]
+
+
+_numbers = itertools.count()
+
+
+@pytest.mark.parametrize("pair_of", [_another_workspace, _another_database, _another_service])
+def test_what_a_machine_keeps_for_one_store_serves_no_other(
+    tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch, pair_of: Callable[[Path], tuple[Stores, Stores]]
+) -> None:
+    (tmp_path / "root").mkdir()
+    held, other = pair_of(tmp_path)
+
+    def opened_at(store: Stores) -> Memory:
+        for name, setting in store[0].items():
+            monkeypatch.setenv(name, setting)
+        return Memory.open(store[1], "bm25", root=tmp_path / "root", environ={})
+
+    with opened_at(held) as memory:
+        memory.index_documents([Source(f"a/{n}.md", f"# Plan {n}\n\nThe fusion of {SECRET}.\n") for n in range(120)])
+        memory.lifecycle.write_segment()
+        memory.checkpoints.create("held")
+        gone = memory.deletions.delete("a/7.md").name
+        assert SECRET in repr(memory.search(f"fusion {SECRET}"))
+        kept = Folder(memory.session.database.path).path
+    with opened_at(other) as memory:
+        memory.index_documents([Source(f"b/{n}.md", f"# Notes {n}\n\nThe fusion of ranks.\n") for n in range(120)])
+        told = [
+            repr(memory.search(f"fusion {SECRET}")),
+            repr(memory.checkpoints.list()),
+            repr(memory.inventory.stats()),
+            repr(memory.list(limit=500)),
+        ]
+        memory.exchange.export(tmp_path / "out")
+        told += [file.read_text(encoding="utf-8") for file in (tmp_path / "out").rglob("*") if file.is_file()]
+        for refused, call in {
+            "E060": lambda: memory.checkpoints.restore("held"),
+            "E106": lambda: memory.deletions.undelete(gone),
+        }.items():
+            with pytest.raises(SpeckitError, match=refused) as caught:
+                call()
+            told.append(str(caught.value))
+        # a file of the other store, laid where this one keeps its own, is known for what it is
+        shutil.copytree(kept, Folder(memory.session.database.path).path, dirs_exist_ok=True)
+        with pytest.raises(SpeckitError, match=r"E061 .* is of another store") as caught:
+            memory.checkpoints.restore("held")
+        told += [str(caught.value), repr(memory.search(f"fusion {SECRET}")), repr(memory.list(limit=500))]
+        assert [text for text in told if SECRET in text.replace(f"fusion {SECRET}", "")] == []
+        tally.tried(len(told))
 
 
 @pytest.mark.usefixtures("exhaustive", "processes")

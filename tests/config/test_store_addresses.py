@@ -43,6 +43,29 @@ def test_each_address_has_a_folder_of_its_own_in_the_workspace_that_git_ignores(
     assert {address_at(place) for place in places} == {ADDRESS, OTHER}
 
 
+@pytest.mark.parametrize(
+    ("address", "variable", "counts"),
+    [
+        ("postgresql:///memories", "PGHOST", True),
+        (ADDRESS, "PGHOST", False),
+        ("postgresql:///memories?host=db.example", "PGHOST", False),
+        ("postgresql://db.example", "PGDATABASE", True),
+        (ADDRESS, "PGDATABASE", False),
+        ("postgresql:///?service=notes", "PGSERVICEFILE", True),
+        (ADDRESS, "PGSERVICEFILE", False),
+        (ADDRESS, "PGSSLMODE", False),
+    ],
+)
+def test_a_variable_of_libpq_that_completes_an_address_leads_to_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, variable: str, counts: bool
+) -> None:
+    places = []
+    for value in ("one", "other"):
+        monkeypatch.setenv(variable, value)
+        places.append(settings(address, root=tmp_path, environ={}).db)
+    assert (places[0] != places[1]) == counts
+
+
 def test_a_workspace_that_is_not_there_is_not_made_for_a_store_link(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     assert not settings(ADDRESS, root=missing, environ={}).db.exists()

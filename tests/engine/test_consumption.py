@@ -148,6 +148,7 @@ def test_sessions_reach_further_than_half_an_hour_and_never_into_another(tmp_pat
 
 @pytest.mark.requirement("T28.untouched")
 @pytest.mark.parametrize("spoilt", ["text", "folder", "mistakes"])
+@pytest.mark.usefixtures("in_a_file")
 def test_a_file_that_cannot_be_written_changes_no_response(
     root: Path, tmp_path_factory: pytest.TempPathFactory, spoilt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from agents import lost, over_http, over_stdio, sessions
+from postgres_server import link_at
 
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import COMMAND, call, environment
 from tests.server.test_mcp_http import serving
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -21,7 +22,19 @@ def test_eight_clients_of_one_server_over_http_lose_nothing(workspace: Path) -> 
     assert made.errors == []
     assert len(made.seconds) == 200
     assert len(made.saved) > 20 and made.links and made.tasks and made.judged
-    assert lost(workspace, made) == []
+    assert lost(workspace, made) == made.stale == []
+
+
+@pytest.mark.requirement("M1")
+def test_servers_on_one_store_in_postgresql_lose_nothing_and_find_what_others_saved(workspace: Path) -> None:
+    store = workspace / "memory.db"
+    store.unlink()
+    link_at(store)
+    call(workspace, ["index", "docs"]).ok()
+    made = sessions(over_stdio(workspace), 4, 15, seed=3, name="p")
+    assert made.errors == []
+    assert len(made.saved) > 5 and made.links and made.tasks and made.judged
+    assert lost(workspace, made) == made.stale == []
 
 
 @pytest.mark.requirement("M1")
@@ -38,5 +51,5 @@ def test_servers_of_several_clients_over_stdio_and_an_index_run_beside_them_lose
         assert run.wait(120) == 0
     assert made.errors == []
     assert len(made.seconds) == 54
-    assert lost(workspace, made) == []
+    assert lost(workspace, made) == made.stale == []
     assert len(list((workspace / "agents").rglob("*.md"))) == len(set(made.saved.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -43,6 +44,8 @@ class Made:
     tasks: set[tuple[str, str]] = field(default_factory=set)
     """Folder and name."""
     judged: int = 0
+    stale: list[str] = field(default_factory=list)
+    """Words acknowledged to one client that the next search of another did not find."""
 
     def p95(self) -> float:
         """The 95th percentile of a call, in seconds."""
@@ -105,6 +108,16 @@ async def _session(connected: Connect, work: Iterator[Step], made: Made) -> None
                 made.errors.append(f"{tool} {arguments}: {result.structured_content}")
             else:
                 _noted(made, tool, arguments)
+                await _find_last(client, tool, made)
+
+
+async def _find_last(client: Client, tool: str, made: Made) -> None:
+    """After a search, asks for the word that was acknowledged last, whichever client saved it."""
+    if tool == "memory_search" and made.saved:
+        word, key = list(made.saved.items())[-1]
+        found = await client.call_tool("memory_search", {"query": word, "limit": 3})
+        if key not in json.dumps(found.structured_content):
+            made.stale.append(f"{word} in {key}: {found.structured_content}")
 
 
 def sessions(connected: Connect, clients: int, calls: int, *, seed: int, name: str) -> Made:

@@ -1,7 +1,7 @@
 """Runs a script, and kills it at a point that a test names: see `killing`.
 
 `killed_script.py SCRIPT ARGUMENT...` runs the text of the script as the main program. A point is a statement or a
-commit of SQLite, or a change of the files below the test's folder.
+commit of SQLite, a message to PostgreSQL, or a change of the files below the test's folder.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 ROOT, KILL_AT, TOLD = (os.environ.get(f"KILLED_{name}", "") for name in ("ROOT", "AT", "TOLD"))
 LAST = int(KILL_AT or 0)
@@ -57,6 +58,16 @@ if ROOT:
 
     apsw.connection_hooks.append(followed)
     sys.addaudithook(changed)
+    if any(argument.startswith("postgresql://") for argument in sys.argv):
+        import psycopg
+
+        wait = psycopg.Connection.wait
+
+        def sent(*arguments: Any) -> Any:
+            point()
+            return wait(*arguments)
+
+        psycopg.Connection.wait = sent  # type: ignore[method-assign]
     if TOLD:
         import atexit
 

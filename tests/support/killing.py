@@ -1,7 +1,8 @@
 """Runs of the installed console script that are killed at a point which is the same each time.
 
-A point is a statement or a commit of SQLite in the store's files, or a change of the files below a folder. A run that
-is let go on tells how many points it passes; another one is killed with SIGKILL when it comes to one of them.
+A point is a statement or a commit of SQLite in the store's files, a message to PostgreSQL, or a change of the files
+below a folder. A run that is let go on tells how many points it passes; another one is killed with SIGKILL when it
+comes to one of them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from speckit_memory.config.workspace.store_address import address_at
 from speckit_memory.errors import SpeckitError
@@ -19,7 +19,7 @@ from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Databas
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
-from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
+from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 
 DEFAULT_WORKSPACE = "default"
 _TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
@@ -41,12 +41,20 @@ class PostgresDatabase(Database):
     def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         """Connects to nothing yet; callers use `open`."""
         self._set_up(path, busy_timeout_ms)
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        # not `urlunsplit`, which writes postgresql:///?service=NAME with one slash
+        place, _, query = url.partition("?")
+        options = dict(parse_qsl(query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
+        if self.workspace.endswith(UNFINISHED):
+            raise SpeckitError(
+                "E030",
+                f"the address {address_at(path)} names the workspace {self.workspace}; names that end with "
+                f"{UNFINISHED} are those of copies that are not finished",
+                actions=("name another workspace", *unfinished_copy("").problems[0].actions),
+            )
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
-        self.url = urlunsplit(parts._replace(query=urlencode(options)))
+        self.url = f"{place}?{urlencode(options, quote_via=quote)}"
         self._number = 0
         self._vector = 0
 

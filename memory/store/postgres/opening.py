@@ -39,6 +39,7 @@ _SHARED = (
     "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
     "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
     "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
+    "CREATE VIEW sqlite_sequence WITH (security_invoker = true) AS SELECT name, id AS seq FROM last_ids",
     "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
     "SELECT 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",

@@ -7,10 +7,11 @@ keys of `INSERT OR REPLACE` get the column `workspace` here. Every statement is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from speckit_memory.memory.store.file.schema.declared import text_columns
+from speckit_memory.memory.store.file.schema.declared import nullable_columns, text_columns
 
 WORKSPACE = "workspace"
 _TOKEN = re.compile(
@@ -23,8 +24,6 @@ _RENAMED = {
     "IFNULL": "coalesce",
     "RANDOM": "random_token",
     "OCTET_LENGTH": "octet_length",
-    "GLOB": "LIKE",
-    "LIKE": "ILIKE",
     "BLOB": "bytea",
     "INTEGER": "bigint",
     "REAL": "double precision",
@@ -83,15 +82,12 @@ def expression(tokens: Sequence[str]) -> list[str]:
 
 
 def _one(tokens: list[str], tables: Mapping[str, Table]) -> Statement:
-    tokens = _insert(tokens, tables)
-    tokens = list(_rewritten(tokens))
+    tokens = list(_rewritten(_ordered(list(_listing(_insert(list(_numbered(tokens)), tables), tables)))))
     parameters: list[int | str] = []
     numbers: dict[int | str, int] = {}
-    plain = 0
     for at, token in enumerate(tokens):
         if token[0] == "?":
-            name: int | str = plain if token == "?" else int(token[1:]) - 1
-            plain = int(name) + 1
+            name: int | str = int(token[1:]) - 1
         elif token[0] in ":@$" and len(token) > 1 and token[:2] != "::":
             name = token[1:]
         else:
@@ -101,6 +97,65 @@ def _one(tokens: list[str], tables: Mapping[str, Table]) -> Statement:
             numbers[name] = len(parameters)
         tokens[at] = f"${numbers[name]}"
     return Statement(join(tokens), tuple(parameters))
+
+
+def _numbered(tokens: Sequence[str]) -> Iterator[str]:
+    """Gives every placeholder its number, since the rules move and repeat what holds them."""
+    last = 0
+    for token in tokens:
+        if token[0] == "?":
+            last = int(token[1:] or last + 1)
+            yield f"?{last}"
+        else:
+            yield token
+
+
+def _listing(tokens: Sequence[str], tables: Mapping[str, Table]) -> Iterator[str]:
+    """Lists the columns of a table that `SELECT *` means, to which the workspace does not belong."""
+    for at, token in enumerate(tokens):
+        named = None
+        if token == "*" and tokens[at - 1].upper() == "SELECT":
+            place = _end(tokens, at, ("FROM",))
+            named = tables.get("".join(tokens[place + 1 : place + 2]).strip('"'))
+        yield from _listed(named.columns) if named else (token,)
+
+
+def _ordered(tokens: Sequence[str]) -> list[str]:
+    """Says in ORDER BY where NULL goes if a term can be NULL: SQLite takes it for the least value."""
+    upper = [token.upper() for token in tokens]
+    made: list[str] = []
+    at = 0
+    while at < len(tokens):
+        made.append(tokens[at])
+        at += 1
+        if upper[at - 2 : at] != ["ORDER", "BY"]:
+            continue
+        end = _end(tokens, at, _AFTER_ORDER)
+        for term in split_at(",", tokens[at:end]):
+            *_, column = [token.strip('"') for token in term if token.upper() not in ("ASC", "DESC")]
+            plain = all(token == "." or token.strip('"').isidentifier() for token in term)
+            known = plain and column not in nullable_columns() and not _is_alias(upper, column.upper())
+            made += _ordered(term)
+            if not known and "NULLS" not in [token.upper() for token in term]:
+                made += ["NULLS", "LAST" if term[-1].upper() == "DESC" else "FIRST"]
+            made.append(",")
+        made.pop()
+        at = end
+    return made
+
+
+def _is_alias(upper: Sequence[str], name: str) -> bool:
+    return any(pair == ("AS", name) for pair in pairwise(upper))
+
+
+def _end(tokens: Sequence[str], at: int, ends: Container[str]) -> int:
+    """The place of the first of these words, or of the parenthesis that closes what surrounds this place."""
+    depth = 0
+    for place in range(at, len(tokens)):
+        if not depth and (tokens[place] == ")" or tokens[place].upper() in ends):
+            return place
+        depth += (tokens[place] == "(") - (tokens[place] == ")")
+    return len(tokens)
 
 
 def join(tokens: Sequence[str]) -> str:
@@ -135,6 +190,7 @@ def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
                 tokens[place + 3 : place + 3] = [WORKSPACE, ","]
             elif upper[place + 2 : place + 4] == ["DO", "UPDATE"]:
                 tokens[place + 2 : place + 2] = ["(", *_listed((WORKSPACE, *tables[table].key)), ")"]
+            tokens = [*tokens[:place], *_of_table(tokens[place:], tables[table])]
             break
     named = upper.index("INTO") + 2
     if tokens[named] != "(" and table in tables:
@@ -144,7 +200,18 @@ def _insert(tokens: list[str], tables: Mapping[str, Table]) -> list[str]:
     if not how:
         return tokens
     end = upper.index("RETURNING") if "RETURNING" in upper else len(tokens)
-    return [*tokens[:end], *_on_conflict(how, tables[table], tokens), *tokens[end:]]
+    return [*tokens[:end], *_on_conflict(how, tables[table]), *tokens[end:]]
+
+
+def _of_table(tokens: Sequence[str], table: Table) -> Iterator[str]:
+    """Names the table of each column that DO UPDATE reads: PostgreSQL does not choose between it and `excluded`."""
+    reads = False
+    for before, token, after in zip(("", *tokens), tokens, (*tokens[1:], ""), strict=False):
+        reads = (reads or before.upper() == "SET") and token.upper() != "RETURNING"
+        assigned = before.upper() in ("SET", ",") and after == "="
+        if reads and token.strip('"') in table.columns and "." not in (before, after) and not assigned:
+            yield from (table.name, ".")
+        yield token
 
 
 def _begins(upper: Sequence[str], at: int) -> bool:
@@ -152,12 +219,11 @@ def _begins(upper: Sequence[str], at: int) -> bool:
     return upper[at] == "INSERT" or (upper[at] == "REPLACE" and upper[at + 1 : at + 2] == ["INTO"])
 
 
-def _on_conflict(how: str, table: Table, tokens: Sequence[str]) -> list[str]:
+def _on_conflict(how: str, table: Table) -> list[str]:
     if how == "IGNORE":
         return ["ON", "CONFLICT", "DO", "NOTHING"]
-    into = [token.upper() for token in tokens].index("INTO")
-    named = [token.strip('"') for token in tokens[into + 3 : tokens.index(")", into)] if token != ","]
-    others = [column for column in named if column not in table.key]
+    # columns that the statement does not name get their defaults, as in a row that is new
+    others = [column for column in table.columns if column not in table.key]
     target = ["ON", "CONFLICT", "(", *_listed((WORKSPACE, *table.key)), ")", "DO"]
     if not others:
         return [*target, "NOTHING"]
@@ -206,10 +272,17 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             yield from (token, "true" if following == "1" else "false")
             at += 2
             continue
-        if upper == "GLOB":
-            pattern = following.replace("%", r"\%").replace("*", "%") if following[:1] == "'" else following
-            yield from ("LIKE", pattern)
-            at += 2
+        if upper == "GLOB" or (upper == "NOT" and following.upper() == "GLOB"):
+            pattern = at + 1 + (upper == "NOT")
+            yield from ("!~" if upper == "NOT" else "~", _regular_expression(tokens[pattern]))
+            at = pattern + 1
+            continue
+        if upper == "LIKE":
+            end = _end(tokens, at + 1, _AFTER_OPERAND)
+            yield from ("ILIKE", *_rewritten(tokens[at + 1 : end]))
+            if tokens[end : end + 1] != ["ESCAPE"]:
+                yield from ("ESCAPE", "''")  # a backslash stands for itself, as in SQLite
+            at = end
             continue
         if token in ("->>", "->") and (path := _JSON_PATH.fullmatch(following)):
             yield from (":: json", token, f"'{path[1]}'")
@@ -270,6 +343,8 @@ _AFTER_TABLE = {
 
 
 _AFTER_CONDITION = {")", "AND", "OR", *_AFTER_TABLE}
+_AFTER_OPERAND = {*_AFTER_CONDITION, ",", "ESCAPE", "THEN", "ELSE", "END", "WHEN", "AS"}
+_AFTER_ORDER = {"LIMIT", "ROWS", "RANGE", "RETURNING"}
 
 
 def _has_condition(tokens: Sequence[str], at: int) -> bool:
@@ -291,6 +366,13 @@ def _is(tokens: Sequence[str], at: int) -> Generator[str, None, int]:
     return at + 1 + negated
 
 
+def _regular_expression(pattern: str) -> str:
+    """A pattern of GLOB, which must be a literal, as a regular expression."""
+    parts = re.findall(r"\[\^?\]?[^]]*\]|.", pattern[1:-1], re.DOTALL)
+    signs = {"*": ".*", "?": "."}
+    return "'^" + "".join(signs.get(part) or (part if len(part) > 1 else re.escape(part)) for part in parts) + "$'"
+
+
 Arguments = list[list[str]]
 
 
@@ -299,7 +381,15 @@ def _commas(arguments: Arguments) -> list[str]:
 
 
 def _extreme(name: str) -> Callable[[Arguments], list[str] | None]:
-    return lambda arguments: [name, "(", *_commas(arguments), ")"] if len(arguments) > 1 else None
+    """MAX or MIN of several values, which is NULL if one of them is."""
+
+    def call(arguments: Arguments) -> list[str] | None:
+        if len(arguments) == 1:
+            return None
+        listed = ["(", *_commas(arguments), ")"]
+        return ["CASE", "WHEN", "num_nulls", *listed, "=", "0", "THEN", name, *listed, "END"]
+
+    return call
 
 
 def _iif(arguments: Arguments) -> list[str]:

@@ -2,8 +2,9 @@
 
 Segments are in the folder `<store file>.segments`. Only the file recorded in the store's `meta` table is used, and only
 when all of its contents are known to be intact; a restored backup brings its own record. A store that several machines
-share cannot say which file one of them trusts: there, the record lies in the folder. Any problem with it gives None
-instead of an error: the store's engine answers then.
+share cannot say which file one of them trusts: there, the record lies in the folder, under the store's identity, since
+an address can lead to another store than before. Any problem with it gives None instead of an error: the store's engine
+answers then.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ class SegmentStore:
         if not self._database.shared:
             return get_meta(self._database.reader(), key)
         try:
-            return read_text(self.folder / key, _LARGEST_NOTE)
+            return read_text(self._record(key), _LARGEST_NOTE)
         except (OSError, ValueError):
             return None
 
@@ -237,14 +238,18 @@ class SegmentStore:
         """Records this about the files of this machine; None removes the record."""
         if self._database.shared:
             if text is None:
-                (self.folder / key).unlink(missing_ok=True)
+                self._record(key).unlink(missing_ok=True)
             else:
-                with written(self.folder / key) as file:
+                with written(self._record(key)) as file:
                     file.write(text)
         elif text is None:
             txn.connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
             set_meta(txn, key, text)
+
+    def _record(self, key: str) -> Path:
+        """The file of a record about the files of this machine."""
+        return self.folder / f"{key}-{value(self._database.reader(), 'SELECT store_id FROM store_identity')}"
 
     def _open(self, trusted: TrustedSegment, patient: bool, thorough: bool) -> Container | Finding:
         if in_the_way := self.blocking_file():

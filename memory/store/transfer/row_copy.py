@@ -136,6 +136,38 @@ class _VectorRows:
             txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (vectors.MODEL, vectors.DIMENSIONS))
 
 
+@dataclass(frozen=True, slots=True)
+class _LastIds:
+    """The highest number that a table has given, where its row is deleted: no later row gets a number again."""
+
+    tables: tuple[Table, ...]
+    name: str = "sqlite_sequence"
+
+    def count(self, connection: Connection) -> int:
+        return len(self._found(connection))
+
+    def pages(self, connection: Connection) -> Iterator[list[Row]]:
+        if found := self._found(connection):
+            yield found
+
+    def insert(self, txn: Transaction, found: Sequence[Row]) -> None:
+        for name, last in found:
+            txn.connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+            txn.connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last))
+
+    def clear(self, txn: Transaction) -> None:
+        txn.connection.execute("DELETE FROM sqlite_sequence")
+
+    def _found(self, connection: Connection) -> list[Row]:
+        last = dict(rows(connection, "SELECT name, seq FROM sqlite_sequence"))
+        greatest = {
+            table.name: value(connection, f'SELECT coalesce(max("{table.key[0]}"), 0) FROM "{table.name}"')
+            for table in self.tables
+            if table.name in last
+        }
+        return sorted((name, last[name]) for name, number in greatest.items() if number < last[name])
+
+
 class RowCopy:
     """The copy of one store's rows to another store that is not in use."""
 
@@ -154,33 +186,39 @@ class RowCopy:
             self._copy(part)
         self._index_words()
 
-    def _copy(self, part: _Part) -> None:
-        there = part.pages(self._target)
+    def _copy(self, part: _Part, *, anew: bool = False) -> None:
+        """Copies the rows of a part. If `anew`, those of the target are deleted, with the first transaction: they are a
+        new store's, or the source has changed."""
+        there = iter(()) if anew else part.pages(self._target)
         done = 0
         for page in part.pages(self._source):
             known = next(there, [])
             if known != page[: len(known)]:
-                self._begin_anew(part, done)
-                return
+                break
             if len(known) < len(page):
                 there = iter(())  # these were the target's last rows
-                if self._words_until:
-                    self._forget_words()
-                with _writing(self._target) as txn:
+                with self._changing() as txn:
+                    if anew and not done:
+                        part.clear(txn)
                     part.insert(txn, page[len(known) :])
             done += len(page)
             self._on_rows(len(page))
-        if next(there, []):
-            self._begin_anew(part, done)
+        else:
+            known = next(there, [])
+            if anew and not done:
+                with self._changing() as txn:
+                    part.clear(txn)
+        if known:
+            self._on_rows(-done)
+            self._copy(part, anew=True)
 
-    def _begin_anew(self, part: _Part, done: int) -> None:
-        """Copies all rows of a part again: those of the target are a new store's, or the source has changed."""
+    @contextmanager
+    def _changing(self) -> Iterator[Transaction]:
+        """A transaction that changes rows. The words of the target are deleted before."""
         if self._words_until:
             self._forget_words()
-        self._on_rows(-done)
         with _writing(self._target) as txn:
-            part.clear(txn)
-        self._copy(part)
+            yield txn
 
     def _forget_words(self) -> None:
         """Deletes the words of the target before its texts change."""
@@ -210,6 +248,7 @@ def parts(source: Connection) -> list[_Part]:
     left_out = ", ".join(f"'{key}'" for key in OF_THE_FILE)
     return [
         *map(_TableRows, tables.values()),
+        _LastIds(tuple(tables.values())),
         _VectorRows(get_meta(source, vectors.MODEL) or ""),
         _TableRows(meta, f"key NOT IN ({left_out})"),
     ]

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from postgres_server import link_at, server
 
+from bench.run_files import fill, run_file
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
+from speckit_memory.evaluation import bundled
 from speckit_memory.evaluation.comparing.store_parity import ParityCertificate, verify_stores
 from speckit_memory.memory.exchange.store_copy import copy_store
 from speckit_memory.memory.indexing import Source
@@ -53,6 +55,17 @@ def test_a_copy_in_postgresql_gives_equal_answers(store: Path, tmp_path: Path) -
     again = certificate(store, there)
     assert again.digests["questions"] == found.digests["questions"]
     assert found.as_report().outcome == "pass"
+
+
+@pytest.mark.requirement("M14.verified")
+@pytest.mark.usefixtures("exhaustive")
+def test_the_run_file_of_the_bundled_dataset_is_equal_byte_for_byte(tmp_path: Path) -> None:
+    store, there = tmp_path / "memory.db", link_at(tmp_path / "memory.store")
+    fill(store, bundled.FOLDER)
+    copy_store(store, there, lambda *_: None)
+    found = run_file(there, bundled.FOLDER)
+    assert found.count(b"\n") > 1_000
+    assert found == run_file(store, bundled.FOLDER)
 
 
 @pytest.mark.requirement("M14.verified")

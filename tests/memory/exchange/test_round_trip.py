@@ -68,6 +68,7 @@ def full(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("M14", "M14.lossless")
+@pytest.mark.usefixtures("in_a_file")
 def test_every_table_comes_along(full: Path, tmp_path: Path) -> None:
     with opened(full) as memory:
         done = memory.exchange.export(tmp_path / "out")
@@ -124,6 +125,7 @@ NAMES = ("note", "Note", "a b", "ü", "con", "x.y", "deep/er/note", "specs/spec"
 
 @pytest.mark.requirement("M14", "M14.lossless")
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("in_a_file")
 def test_seeded_stores_come_back_equal(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)
     root = tmp_path / "one"

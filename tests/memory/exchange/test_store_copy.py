@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 from killing import killed, points, spread
+from postgres_server import database as database_of_name
 from postgres_server import link_at, server
 from storing.contents import contents
 
@@ -118,25 +119,75 @@ def test_a_store_comes_back_from_postgresql_row_by_row(full: Path, tmp_path: Pat
 
 
 @pytest.mark.requirement("M14.copied")
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_a_copy_stopped_anywhere_is_not_served_and_continues(full: Path, tmp_path: Path, engine: str) -> None:
-    target = tmp_path / "memory.db"
-    if engine == "postgres":
-        link_at(target)
+@pytest.mark.parametrize(
+    ("engine", "step"), [("sqlite", 1), ("postgres", 3), ("another workspace", 40), ("another database", 40)]
+)
+def test_a_copy_stopped_anywhere_is_not_served_and_continues(
+    full: Path, tmp_path: Path, engine: str, step: int
+) -> None:
+    source, target = full, tmp_path / "memory.db"
+    if engine.startswith("another"):
+        source = link_at(tmp_path / "source.store")
+        copy_store(full, source, quiet)
+    if engine != "sqlite":
+        link_at(target, database_of_name("other") if engine == "another database" else "")
 
     done: StoreCopy | None = None
     stops = 0
     while done is None:
         try:
-            done = copy_store(full, target, Stop(stops))
+            done = copy_store(source, target, Stop(stops * step))
         except KeyboardInterrupt:
             stops += 1
             with pytest.raises(SpeckitError, match=r"E020 .* not finished"):
                 Database.open(target)
-    assert stops > 50
+    assert stops * step > 50
     assert {table.name for table in done.tables} >= set(derived().tables)
     with Database.open(target, create=False) as database:
         assert database.check() == []
+    if source != full:
+        back = tmp_path / "back" / "memory.db"
+        copy_store(target, back, quiet)
+        assert (plain(back), places(back), evaluated(back)) == (plain(full), places(full), evaluated(full))
+
+
+@pytest.mark.requirement("M14.copied")
+def test_an_unfinished_copy_is_opened_by_no_name(full: Path, tmp_path: Path) -> None:
+    target = link_at(tmp_path / "memory.store")
+    with pytest.raises(KeyboardInterrupt):
+        copy_store(full, target, Stop(20))
+    named = tmp_path / "named.store"
+    named.write_text(target.read_text(encoding="utf-8").strip() + ".unfinished", encoding="utf-8")
+
+    def copy_to_it() -> None:
+        copy_store(full, named, quiet)
+
+    for call in (lambda: Database.open(named), lambda: Database.open(named, create=False), copy_to_it):
+        with pytest.raises(SpeckitError, match=r"E030 .* names that end with \.unfinished"):
+            call()
+    copy_store(full, target, quiet)
+
+
+@pytest.mark.requirement("M14.copied")
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_number_of_what_was_deleted_is_not_given_again_by_a_copy(full: Path, tmp_path: Path, engine: str) -> None:
+    source, target = link_at(tmp_path / "source.store"), tmp_path / "target.db"
+    copy_store(full, source, quiet)
+    if engine == "postgres":
+        link_at(target)
+
+    def add(store: Path) -> int:
+        with Database.open(store) as database, database.write() as txn:
+            into = "INSERT INTO edge_history (source_id, target_id, relation, changed_at, changed_by, why) "
+            return rows(txn.connection, into + "VALUES (1, 2, 'caused', 1.0, 'manual', 'x') RETURNING id")[0][0]
+
+    last = add(source)
+    with pytest.raises(KeyboardInterrupt):
+        copy_store(source, target, Stop(len(derived().tables)))
+    with Database.open(source) as database, database.write() as txn:
+        txn.connection.execute("DELETE FROM edge_history")
+    copy_store(source, target, quiet)
+    assert add(target) == add(source) == last + 1
 
 
 @pytest.mark.requirement("M14.copied")
@@ -182,21 +233,25 @@ def test_words_that_are_out_of_step_leave_the_copy_unfinished(full: Path, tmp_pa
 
 @pytest.mark.requirement("M14.copied")
 @pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "another workspace"])
 def test_a_killed_copy_continues(full: Path, tmp_path: Path, engine: str) -> None:
     root, env = full.parent, environment(full.parent)
+    source = str(full)
+    if engine == "another workspace":
+        source = link_at(root / "source.store").read_text(encoding="utf-8").strip()
+        copy_store(full, root / "source.store", quiet)
 
     def command(name: str) -> list[str]:
         place = str(root / f"{name}.db") if engine == "sqlite" else f"{server()}&workspace={tmp_path.name}{name}"
-        return ["store", "copy", str(full), place]
+        return ["store", "copy", source, place]
 
     passed = points(root, command("whole"), env)
-    for number, at in enumerate(spread(passed - 20, 4, first=passed // 4)):
+    for number, at in enumerate(spread(passed - 20, 2 if source != str(full) else 4, first=passed // 4)):
         name = f"at{number}"
         assert killed(root, command(name), env, at)
         assert not killed(root, command(name), env, 10 * passed)
         copied, back = root / f"{name}.db", tmp_path / f"{name}.db"
-        if engine == "postgres":
+        if engine != "sqlite":
             copied.write_text(command(name)[-1], encoding="utf-8")
         copy_store(copied, back, quiet)
         assert (plain(back), places(back)) == (plain(full), places(full))

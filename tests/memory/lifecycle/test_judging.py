@@ -178,6 +178,7 @@ def test_uses_of_what_nobody_judged_are_not_on_record(database: Database) -> Non
 
 
 @pytest.mark.requirement("F17.undone")
+@pytest.mark.usefixtures("in_a_file")
 def test_a_promotion_of_a_store_of_before_judgements_were_kept_can_be_taken_back(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with Database.open(path) as database:

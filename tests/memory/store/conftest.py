@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from postgres_server import link_at
 from storing.indexes import read_model
 
 from speckit_memory.memory.store.file.connection import Database
@@ -18,36 +17,17 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
-CONTRACT = ("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory")
-"""Modules whose tests hold for a store in SQLite and in PostgreSQL."""
-CONTRACT_OF_PROOF = (
-    *("test_changes", "test_embedding_cache", "test_fulltext", "test_stale_words", "test_surface", "test_vectors"),
-    *("test_density", "test_lineage", "test_reader", "test_traversal"),
-    *("test_many", "test_table_map", "test_writer"),
-)
-"""Further ones, which run over PostgreSQL in the proof tier."""
 
 
 @pytest.fixture
-def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
-    """An empty store, of each engine for the tests of the contract."""
-    path = tmp_path / "store.db"
-    if getattr(request, "param", "sqlite") == "postgres":
-        link_at(path)
-    with Database.open(path) as database:
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An empty store."""
+    with Database.open(tmp_path / "store.db") as database:
         yield database
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs the tests of the contract over both engines."""
-    module = metafunc.module.__name__.rpartition(".")[2]
-    if "database" in metafunc.fixturenames and module in (*CONTRACT, *CONTRACT_OF_PROOF):
-        marks = () if module in CONTRACT else pytest.mark.proof
-        metafunc.parametrize("database", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
-
-
 @pytest.fixture
-def store_file(tmp_path: Path) -> Iterator[Database]:
+def store_file(tmp_path: Path, in_a_file: None) -> Iterator[Database]:
     """An empty store in a file, for tests that observe SQLite's driver or change the schema."""
     with Database.open(tmp_path / "file.db") as database:
         yield database

@@ -57,3 +57,11 @@ def declared(migrations: tuple[Migration, ...]) -> Declared:
 def text_columns() -> frozenset[str]:
     """The names of all columns of texts."""
     return frozenset(name for entry in declared(MIGRATIONS).entries for name in _TEXT.findall(entry[3]))
+
+
+@cache
+def nullable_columns() -> frozenset[str]:
+    """The names of all columns that can hold NULL, in one table at least."""
+    columns = declared(MIGRATIONS).columns
+    own = (facts for name, found in columns.items() if not name.startswith("sqlite_") for facts in found)
+    return frozenset(str(name) for _, name, _, required, _, key in own if not required and not key)

@@ -86,7 +86,10 @@ def test_the_log_reaches_back_ten_thousand_changes(database: Database) -> None:
 
 
 @pytest.mark.parametrize("spoilt", [False, True])
-def test_the_log_keeps_what_came_since_the_segment(database: Database, spoilt: bool) -> None:
+def test_the_log_keeps_what_came_since_the_segment(
+    database: Database, monkeypatch: pytest.MonkeyPatch, spoilt: bool
+) -> None:
+    monkeypatch.setattr(changes, "MOST_KEPT", 11_000)
     segment = TrustedSegment("0" * 16 + ".seg", "", 1, 20, 0)
     with database.write() as txn:
         changes.record(txn, range(1, 31), "put")
