@@ -108,6 +108,8 @@ class Database:
     def _set_up(self, path: Path, busy_timeout_ms: int) -> None:
         """The state that a store in any engine has."""
         self.path = path
+        self.principal = ""
+        """Who writes, "" for nobody in particular."""
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
         # `_guard` is for the list of connections; `_writing` is held for a whole write, one at a time in this

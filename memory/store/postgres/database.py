@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from speckit_memory.config.workspace.store_address import address_at
+from speckit_memory.config.workspace.store_address import PRINCIPAL, address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
@@ -44,6 +44,7 @@ class PostgresDatabase(Database):
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
+        self.principal = options.pop(PRINCIPAL, "")
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
         self.url = urlunsplit(parts._replace(query=urlencode(options)))
