@@ -143,7 +143,7 @@ class PostgresDatabase(Database):
                 if self._closed:
                     raise SpeckitError("E027", f"{self.path} has been closed")
                 try:
-                    return opening.connect(self.url, self._vector, self._number)
+                    return opening.connect(self.url, self._vector, self._number, self.principal)
                 except psycopg.OperationalError as error:
                     if time.monotonic() > until or any(word in str(error) for word in _LASTING):
                         raise
