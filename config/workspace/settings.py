@@ -12,7 +12,14 @@ from pathlib import Path
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
 from speckit_memory.config.files.regular_file import workspace_text
 from speckit_memory.config.workspace.options import DEADLINE_MS, EntityLinking, RecordingOptions, VectorIndexing
-from speckit_memory.config.workspace.store_address import is_address, principal_at, store_label, store_link
+from speckit_memory.config.workspace.private_folders import private_owner
+from speckit_memory.config.workspace.store_address import (
+    address_at,
+    is_address,
+    principal_at,
+    store_label,
+    store_link,
+)
 from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
@@ -129,6 +136,10 @@ class Settings:
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     entities: EntityLinking = "off"
     principal: str = ""
+
+    def is_closed(self, key: str) -> bool:
+        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        return private_owner(key) not in ("", self.principal) and bool(address_at(self.db))
 
     @property
     def store_told(self) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from speckit_memory.config.workspace.private_folders import private_owner
 from speckit_memory.config.workspace.store_address import PRINCIPAL, address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
@@ -77,6 +78,10 @@ class PostgresDatabase(Database):
             database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
         return database
 
+    def is_closed(self, key: str) -> bool:
+        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        return private_owner(key) not in ("", self.principal)
+
     def state(self) -> StoreState:
         """The present state: the last change counts as the number of commits too."""
         with translate_errors(self.path):
@@ -111,7 +116,7 @@ class PostgresDatabase(Database):
             connection.set_busy_timeout(timeout)
             connection.execute("BEGIN IMMEDIATE")
             self._local.writes = self.writes + 1
-            with committing(connection) as txn:
+            with committing(connection, self.principal) as txn:
                 yield txn
 
     def close(self) -> None:

@@ -274,9 +274,9 @@ def _conditions(migrations: tuple[Migration, ...]) -> dict[str, list[str]]:
     made = declared(migrations)
     ids = dict.fromkeys(_IDS, "")
     for table in derived(migrations).tables:
-        required = {name for _, name, _, filled, _, key in made.columns[table] if filled or key}
+        required = {str(name) for _, name, _, filled, _, key in made.columns[table] if filled or key}
         ids |= {(table, name): "" for name in required & {"memory_id"}}
-        ids |= {(table, name): str(other) for _, _, other, name, *_ in made.references[table] if name in required}
+        ids |= {(table, str(name)): str(other) for _, _, other, name, *_ in made.references[table] if name in required}
     for (table, column), target in ids.items():
         found.setdefault(table, []).append(
             f"EXISTS (SELECT FROM causal_edges e WHERE e.id = {column})"
