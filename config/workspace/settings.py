@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os.path import lexists
@@ -11,10 +12,19 @@ from pathlib import Path
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
 from speckit_memory.config.files.regular_file import workspace_text
 from speckit_memory.config.workspace.options import DEADLINE_MS, EntityLinking, RecordingOptions, VectorIndexing
-from speckit_memory.config.workspace.store_address import is_address, store_label, store_link
+from speckit_memory.config.workspace.private_folders import private_owner
+from speckit_memory.config.workspace.store_address import (
+    address_at,
+    is_address,
+    principal_at,
+    store_label,
+    store_link,
+)
 from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
+PRINCIPAL_VARIABLE = "SPECKIT_PRINCIPAL"
+"""The person or program that this process acts for (docs/postgresql.md). Unset: nobody in particular."""
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
@@ -62,6 +72,7 @@ LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
 """Set to 1: logs of the server include queries and answers."""
 VARIABLES = (
     DB_VARIABLE,
+    PRINCIPAL_VARIABLE,
     PIPELINE_VARIABLE,
     ROOT_VARIABLE,
     CROSS_ENCODER_VARIABLE,
@@ -98,6 +109,8 @@ BY_CALL = "this call"
 BY_VALUE = "this call, as a value"
 """The call gave a pipeline itself, not a name."""
 SHIPPED = "shipped"
+PRINCIPAL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+"""What a principal may be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,8 @@ class Settings:
     `pipeline` is a path, the name of a preset or a label for a value, and `pipeline_by` its origin: the call, an
     environment variable, the path of the workspace's file, or `SHIPPED`. `overrides` are step parameters set by the
     call; `recording` sets which queries are recorded; `vector_index` decides which stores have a vector index;
-    `entities` tells whether background work links documents that share names.
+    `entities` tells whether background work links documents that share names; `principal` is who writes and, in
+    PostgreSQL, whose private folder is read, "" for nobody in particular.
     """
 
     db: Path
@@ -122,6 +136,11 @@ class Settings:
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     vector_index: VectorIndexing = field(default_factory=VectorIndexing)
     entities: EntityLinking = "off"
+    principal: str = ""
+
+    def is_closed(self, key: str) -> bool:
+        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        return private_owner(key) not in ("", self.principal) and bool(address_at(self.db))
 
     @property
     def store_told(self) -> str:
@@ -157,22 +176,36 @@ def settings(
 
     Raises:
         SpeckitError: E014 for the home folder of an unknown user; E020, E030 or E057 for an address of a store that
-            cannot be used.
+            cannot be used; E030 for a principal that is not accepted.
     """
     environ = os.environ if environ is None else environ
     base = resolve_path(named_path(root, "the workspace") if root else root_named_in(environ))
-    file = _store(db, base, environ)
+    principal = environ.get(PRINCIPAL_VARIABLE, "")
+    if principal and not PRINCIPAL_NAME.fullmatch(principal):
+        raise SpeckitError(
+            "E030",
+            f"{PRINCIPAL_VARIABLE} is {principal!r}; accepted: 1 to 64 letters, digits and . _ @ -, the first one a "
+            "letter or a digit",
+        )
+    file = _store(db, base, environ, principal)
+    linked = principal_at(file)
+    if principal and linked not in ("", principal):
+        raise SpeckitError(
+            "E030",
+            f"{PRINCIPAL_VARIABLE} is {principal}, and {file} is the store link of {linked}",
+            actions=("name the store by its address",),
+        )
     chosen, by = _pipeline(pipeline, base, environ)
-    return Settings(file, chosen, base, environ, pipeline_by=by)
+    return Settings(file, chosen, base, environ, pipeline_by=by, principal=linked or principal)
 
 
-def _store(named: str | Path | None, root: Path, environ: Mapping[str, str]) -> Path:
+def _store(named: str | Path | None, root: Path, environ: Mapping[str, str], principal: str) -> Path:
     """The path of the store in force: its file, or its store link."""
     text, origin = (str(named), "this call") if named else (environ.get(DB_VARIABLE, ""), DB_VARIABLE)
     if not text:
         text, origin = _configured_store(root), str(root / CONFIG_FILE)
     if is_address(text):
-        return store_link(text, root / FOLDER, origin)
+        return store_link(text, root / FOLDER, origin, principal)
     file = Path(text or root / DEFAULT_DB)
     try:
         return file.expanduser()

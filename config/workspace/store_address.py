@@ -10,7 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 from stat import S_ISREG
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.regular_file import open_regular
@@ -24,6 +24,8 @@ LINK = "memory.store"
 LONGEST = 500
 """Maximum size of a store link in bytes. A store file is larger, since SQLite's smallest page has 512 bytes; opening
 and closing it here would release the locks of this process's connections to it."""
+PRINCIPAL = "principal"
+"""The parameter of the address in a store link that names the principal: see `settings.PRINCIPAL_VARIABLE`."""
 _SECRETS = {"password", "sslpassword"}
 _VARIABLES = {
     **{"PGHOST": "host", "PGHOSTADDR": "hostaddr", "PGPORT": "port", "PGDATABASE": "dbname", "PGUSER": "user"},
@@ -68,13 +70,20 @@ def address_at(path: Path) -> str:
     return require_address(text, str(path)) if is_address(text) else ""
 
 
+def principal_at(path: Path) -> str:
+    """The principal of the store link at a path, "" if it names none or there is no store link. Raises E057."""
+    return dict(parse_qsl(urlsplit(address_at(path)).query)).get(PRINCIPAL, "")
+
+
 def store_label(path: Path) -> str:
     """The store at a path, for messages: the address in a store link, or the path."""
     return address_at(path) or str(path)
 
 
-def store_link(address: str, folder: Path, origin: str) -> Path:
-    """The path of the store link for an address, which is written if it is missing.
+def store_link(address: str, folder: Path, origin: str, principal: str = "") -> Path:
+    """The path of the store link for an address and a principal, which is written if it is missing.
+
+    What lies next to the link is made from what the principal may see, so each principal has a link of its own.
 
     An address that libpq's variables lead to another store has another folder.
 
@@ -82,11 +91,20 @@ def store_link(address: str, folder: Path, origin: str) -> Path:
         address: The address.
         folder: The product's folder in the workspace, which is made unless the workspace itself is missing.
         origin: What gives the address, for messages.
+        principal: The principal, "" for none.
 
     Raises:
         SpeckitError: E057 or E030 for the address, E020 if the link cannot be written.
     """
     require_address(address, origin)
+    if PRINCIPAL in dict(parse_qsl(urlsplit(address).query, keep_blank_values=True)):
+        raise SpeckitError(
+            "E030",
+            f"{origin}: the address of the store names a principal; accepted: {ADDRESS}",
+            actions=("set SPECKIT_PRINCIPAL instead",),
+        )
+    if principal:
+        address += f"{'&' if '?' in address else '?'}{PRINCIPAL}={quote(principal)}"
     links = folder / LINKS
     digest = hashlib.sha256("\n".join([address, *_variables(address)]).encode())
     path = links / digest.hexdigest()[:16] / LINK

@@ -176,7 +176,9 @@ class DocumentService:
                 `save`.
         """
         links = self._links(path, supersedes, relates_to)
-        draft, left_out = new_documents.draft_document(self.session.root, content, title, folder, path, tier, triggers)
+        draft, left_out = new_documents.draft_document(
+            self.session.root, content, title, folder, path, tier, triggers, self.session.settings.is_closed
+        )
         known = new_documents.written_before(self.session.root, draft, declared=not links)
         # a process that was killed between file and store leaves a file without a memory: it is saved, not made twice
         if known and (

@@ -71,6 +71,7 @@ class ExchangeService:
             SpeckitError: E010, E025, E062, E065 and E066; nothing is changed then.
         """
         found = offers.open_offers(resolve_path(named_path(source)), None if into is None else normalised_folder(into))
+        found = replace_fields(found, offers=tuple(map(self._open_offer, found.offers)))
         rules = load_workspace_config(self.session.root).saving
 
         def decide(opened: OpenStore) -> list[decisions.ImportDecision]:
@@ -102,3 +103,9 @@ class ExchangeService:
         done = self.session.write(run, create=True, repeatable=False)
         self.session.upkeep.indexed()
         return replace_fields(done, checkpoint=before, aside=aside if aside.is_dir() else None)
+
+    def _open_offer(self, offer: offers.Offer) -> offers.Offer:
+        """An offer, refused if its key is in the private folder of another principal."""
+        if not self.session.settings.is_closed(offer.key):
+            return offer
+        return offers.Offer(offer.key, offer.place, problem="its key is in the private folder of another principal")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from speckit_memory.config.workspace.formats import PLAIN
 from speckit_memory.config.workspace.options import SourcePatterns
+from speckit_memory.config.workspace.private_folders import KeyTest, closed_problem, nothing_closed
 from speckit_memory.engine.recording.screening import screen_text, storable
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.editing import document_file, front_matter_edit, naming
@@ -53,7 +54,14 @@ class NewDocument:
 
 
 def draft_document(
-    root: Path, content: str, title: str, folder: str | None, path: str, tier: str, triggers: Sequence[str]
+    root: Path,
+    content: str,
+    title: str,
+    folder: str | None,
+    path: str,
+    tier: str,
+    triggers: Sequence[str],
+    closed: KeyTest = nothing_closed,
 ) -> tuple[NewDocument, tuple[Secret, ...]]:
     """Builds the document of a text.
 
@@ -65,6 +73,7 @@ def draft_document(
         path: The path of the file; "" to name it after the title.
         tier: The importance tier to declare; "" for none.
         triggers: The trigger phrases to declare.
+        closed: Tells which keys lie in private folders of others.
 
     Returns:
         The draft, and the secrets that were removed from the text.
@@ -82,7 +91,7 @@ def draft_document(
         raise SpeckitError("E030", "give a path or a folder, not both")
     if kind := secrets.secret_kind_of_name(path or folder or ""):
         raise SpeckitError.of([secrets.in_name(path or folder or "", kind)])
-    key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), is_folder=not path)
+    key = _key(root, path or folder or (naming.FOLDER if folder is None else "."), closed, is_folder=not path)
     text, left_out = screen_text(text, root)
     found, problems = front_matter.parse(text, "content")
     if unread := front_matter.unread(text, found, problems):
@@ -141,7 +150,7 @@ def taken_back(file: DocumentFile) -> None:
             file.path.unlink()
 
 
-def _key(root: Path, given: str, *, is_folder: bool) -> str:
+def _key(root: Path, given: str, closed: KeyTest, *, is_folder: bool) -> str:
     """A path below the root as a key ("" is the root). Raises E014 for a path where nothing is indexed."""
     top = Path(os.path.realpath(root))
     led = Path(os.path.realpath(top / given)) if "\0" not in given else Path("/")
@@ -149,6 +158,8 @@ def _key(root: Path, given: str, *, is_folder: bool) -> str:
         message = f"'{given}' is outside the workspace '{top}'".replace("\0", "\\x00")
         raise SpeckitError("E014", message, actions=("give a path inside the workspace",))
     parts = led.relative_to(top).parts
+    if closed("/".join(parts) + "/" * is_folder):
+        raise SpeckitError.of([closed_problem(given)])
     if reason := refusal(parts, is_folder, SourcePatterns()) if parts else "":
         raise SpeckitError("E014", f"'{given}' is {reason}", actions=("choose another path",))
     if not is_folder and led.suffix.lower() not in PLAIN:

@@ -115,6 +115,7 @@ def link_json(step: LineageStep) -> dict[str, Any]:
         "strength": round(step.strength, 4),
         "evidence": step.evidence,
         "created_by": step.created_by,
+        **({"principal": step.principal} if step.principal else {}),
         "direction": step.direction,
         "hop": step.hop,
     }

@@ -30,6 +30,7 @@ WANTED_COVERAGE = 0.6
 class NamedEdge:
     """An edge with the keys of its ends.
 
+    `created_by` is its origin, and `principal` who added it, "" for nobody in particular.
     `said` is the strength its maker gave, if use has changed it. `only_stored` says why no document declares an edge
     that was just made, "" if one does.
     """
@@ -43,6 +44,7 @@ class NamedEdge:
     created_by: str
     said: float | None = None
     only_stored: str = ""
+    principal: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -244,6 +246,7 @@ def _named_edge(connection: Connection, edge: Edge) -> NamedEdge:
         edge.evidence,
         edge.created_by,
         edge.said,
+        principal=edge.principal,
     )
 
 

@@ -107,6 +107,7 @@ class StoreSession:
 
         def opened(may_create: bool) -> OpenStore:
             database = Database.open(config.db, create=may_create)
+            database.principal = config.principal
             return OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         store = ReopeningStore(opened, create=create, measured=not shadows)

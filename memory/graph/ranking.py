@@ -65,6 +65,11 @@ TOWARDS_TARGET = {
 }
 """Whether rank flows from source to target: a memory passes rank to those it follows from, and a superseded one to its
 successor. A contradiction passes none."""
+_SHARED = (
+    "(SELECT * FROM causal_edges WHERE source_id NOT IN (SELECT id FROM private_ids) "
+    "AND target_id NOT IN (SELECT id FROM private_ids))"
+)
+"""SQL for the edges that everybody sees: ranks are stored for all, so private links must not show in them."""
 DIGITS = 6
 """Ranks are rounded to this, so that distant changes in the graph do not rewrite them."""
 
@@ -106,13 +111,13 @@ def of_edges(connection: Connection) -> tuple[MemoryRank, ...]:
     # by key: results depend on the order of nodes, which must not be the order in which files were indexed
     edges = rows(
         connection,
-        "SELECT source_id, target_id, relation, strength FROM causal_edges JOIN memories AS s ON s.id = source_id "
+        f"SELECT source_id, target_id, relation, strength FROM {_SHARED} e JOIN memories AS s ON s.id = source_id "
         "JOIN memories AS t ON t.id = target_id ORDER BY s.key, t.key, relation",
     )
     order = rows(
         connection,
-        "SELECT id FROM memories WHERE id IN (SELECT source_id FROM causal_edges UNION SELECT target_id "
-        "FROM causal_edges) ORDER BY key",
+        f"SELECT id FROM memories WHERE id IN (SELECT source_id FROM {_SHARED} e UNION SELECT target_id "
+        f"FROM {_SHARED} f) ORDER BY key",
     )
     return rank_graph(edges, [memory for (memory,) in order])
 

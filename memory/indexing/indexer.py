@@ -104,7 +104,7 @@ class Indexer:
         known = reader.known_files(connection)
         patterns = self._patterns()
         overruling = self._sources.overruling(connection)
-        found = scan(paths, self._root, patterns, overruling)
+        found = scan(paths, self._root, patterns, overruling, self._database.is_closed)
         found.covered = [
             key for key in found.covered if not secrets.secret_kind_of_name(key)
         ]  # reading the file reports them
@@ -206,7 +206,7 @@ class Indexer:
             SpeckitError: All problems at once, nothing being written; E010 to E014 for a file that cannot be read.
                 Links to unknown memories are only remarks; so are duplicates of a file that is stored already.
         """
-        found = scan([path], self._root, self._patterns())
+        found = scan([path], self._root, self._patterns(), closed=self._database.is_closed)
         if found.problems or found.missing:
             raise SpeckitError.of(found.problems or [Problem("E010", f"{path}: there is no such file")])
         if found.covered != list(found.files):

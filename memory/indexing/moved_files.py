@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from speckit_memory.config.workspace.private_folders import private_owner
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.indexing.documents import content_hash
 from speckit_memory.memory.parsing.declarations import front_matter
@@ -62,13 +63,18 @@ def found_moves(
     left = {key: known[key].content_hash for key in gone | changed}
     found = {key: read.hashes[key] for key in (new & read.hashes.keys()) | changed if read.hashes[key] != BLANK}
     # Equal texts first; only the rest is compared by similarity, which is quadratic in the number of files.
-    certain = moves.equal(left, found, changed)
+    certain = _same_owner(moves.equal(left, found, changed))
     texts = {key: text for key, text in read.texts.items() if key not in {move.new for move in certain}}
     old = sorted(key for key in gone - {move.old for move in certain} if not known[key].absent)
     if not old or not texts or max(len(old), len(texts)) > moves.MOST_COMPARED:
         return certain
     bodies = {key: reader.body(connection, known[key].id) for key in old}
-    return sorted([*certain, *moves.similar(bodies, texts)], key=lambda move: move.new)
+    return sorted([*certain, *_same_owner(moves.similar(bodies, texts))], key=lambda move: move.new)
+
+
+def _same_owner(found: Iterable[FileMove]) -> list[FileMove]:
+    """The moves that do not cross the border of a private folder, where a memory begins anew: it keeps its readers."""
+    return [move for move in found if private_owner(move.old) == private_owner(move.new)]
 
 
 def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Callable[[str], bool]) -> list[FileMove]:
@@ -91,7 +97,7 @@ def saved_move(known: Known, key: str, digest: str, root: Path, elsewhere: Calla
         and not may_exist(root / each)
         and not elsewhere(each)
     }
-    return moves.equal(old, {key: digest}, ())
+    return _same_owner(moves.equal(old, {key: digest}, ()))
 
 
 def follow(database: Database, known: Known, found: Iterable[FileMove], now: float) -> list[FileMove]:

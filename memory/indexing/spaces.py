@@ -130,7 +130,8 @@ def _exchange(txn: Transaction, made: ModelFingerprint, repeats: int, token_mode
     # Passages that were pending before stay so: their tokens are missing as well.
     waiting = {chunk for (chunk,) in rows(connection, "SELECT id FROM chunks WHERE vector = 'pending'")}
     # All vectors go at once: a scan never sees rows of two models in one space.
-    vectors.drop(txn)
+    with txn.seeing_all():
+        vectors.drop(txn)
     for ids in _pages(connection, MOVED_AT_ONCE):
         keys = _keys(connection, ids, repeats)
         # found: content hash to (dims,) vector; a passage without one stays pending and is embedded later.

@@ -11,8 +11,9 @@ from errno import EACCES, EFBIG, ENOENT, EPERM
 from pathlib import Path
 from stat import S_ISREG
 
-from speckit_memory.config.files.paths import is_folder
+from speckit_memory.config.files.paths import is_file, is_folder
 from speckit_memory.config.workspace.options import SourcePatterns
+from speckit_memory.config.workspace.private_folders import KeyTest, closed_problem, nothing_closed
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.errors.names import displayable_name
 from speckit_memory.memory.parsing.encoding import decode
@@ -66,7 +67,7 @@ class Scan:
     `hidden` are files and folders that could not be read: their content is unknown, not gone. `links` are pairs of keys
     of one file, of which the first was taken. `ignored` gives the reasons why documents and folders (with a trailing
     "/") were left out, `overruled` the reasons why named paths would have been. `remarks` are problems that the caller
-    did not cause.
+    did not cause. What is `closed` is neither read nor mentioned, unless it was named.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Scan:
     ignored: dict[str, str] = field(default_factory=dict)
     overruled: dict[str, str] = field(default_factory=dict)
     remarks: list[Problem] = field(default_factory=list)
+    closed: KeyTest = nothing_closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def scan(
     root: Path,
     patterns: SourcePatterns = NO_PATTERNS,
     remembered: Sequence[str] = (),
+    closed: KeyTest = nothing_closed,
 ) -> Scan:
     """Walk files and folders.
 
@@ -109,8 +112,9 @@ def scan(
         root: The root of the workspace.
         patterns: The include and exclude patterns in force.
         remembered: The keys of earlier sources; those below `paths` count as named too.
+        closed: Tells which keys lie in private folders of others.
     """
-    found = Scan()
+    found = Scan(closed=closed)
     # (device, inode) to key: recognises files and folders reached twice, also through links.
     seen: dict[tuple[int, int], str] = {}
     root = Path(os.path.normpath(root.absolute()))
@@ -127,6 +131,9 @@ def scan(
         if forbidden := FORBIDDEN_FOLDERS & set(path.relative_to(root).parts):
             hint = "The files that programs keep there are not documents."
             found.problems.append(Problem("E014", f"{key}: nothing in '{min(forbidden)}' is indexed", hint))
+            continue
+        if closed(key) or (closed(f"{key}/") and not is_file(path)):
+            found.problems.append(closed_problem(key))
             continue
         found.covered.append("" if key == "." else key)
         if not _enter(path, root, patterns, found, seen, found.problems):
@@ -261,6 +268,8 @@ def _folders(
         path = folder / entry.name
         try:
             is_folder = entry.is_dir()
+            if found.closed(path.relative_to(root).as_posix() + "/" * is_folder):
+                continue
             reason = selection.leaves_out(path, is_folder, ignores)
             if reason is not None:
                 if reason:
@@ -322,9 +331,10 @@ def _note_name(key: str, found: Scan) -> None:
 
 
 def _leaves(path: Path, root: Path, found: Scan, problems: list[Problem]) -> bool:
-    """Whether a link in the path leads out of the root; if so, it is reported and hidden."""
-    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        return False
+    """Whether a link in the path leads out of the root, which is reported, or into a private folder of others."""
+    place, top = Path(os.path.realpath(path)), os.path.realpath(root)
+    if place.is_relative_to(top):
+        return found.closed(place.relative_to(top).as_posix() + "/" * is_folder(place))
     key = path.relative_to(root).as_posix()
     hint = "Links are followed only within the workspace: copy the file, or choose a root that contains both."
     problems.append(Problem("E014", f"{key}: {inside.LEADS_OUT}", hint))

@@ -148,6 +148,8 @@ class MemoryRecord:
     triggers: tuple[str, ...]
     promotion: Promotion | None
     """None where the tier is the one that the document declares."""
+    created_by: str = ""
+    """The principal that wrote it first, "" for nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +166,5 @@ class Edge:
     created_by: str
     said: float | None = None
     """The strength given by its creator, where use has changed `strength` since; otherwise None."""
+    principal: str = ""
+    """The principal that added it, "" for nobody in particular."""

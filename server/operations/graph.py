@@ -137,7 +137,7 @@ def _cells(link: Row) -> tuple[str, ...]:
         f"strength {link['strength']:g}",
         f"hop {link['hop']}",
         f"link {link['edge']}",
-        f"by {link['created_by']}",
+        f"by {link['created_by']}" + (f" of {link['principal']}" if "principal" in link else ""),
         link["evidence"],
     )
 

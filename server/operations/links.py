@@ -97,9 +97,10 @@ def remove(call: Call, params: LinkRemoval) -> View:
 def _edge_text(edge: NamedEdge) -> str:
     said = f", {edge.said:g} initially" if edge.said is not None else ""
     evidence = f": {edge.evidence}" if edge.evidence else ""
+    maker = f"{edge.created_by} of {edge.principal}" if edge.principal else edge.created_by
     return (
         f"link {edge.id}: {edge.source} {edge.relation.replace('_', ' ')} {edge.target} "
-        f"(strength {edge.strength:g}{said}, by {edge.created_by}){evidence}"
+        f"(strength {edge.strength:g}{said}, by {maker}){evidence}"
     )
 
 

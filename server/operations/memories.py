@@ -103,7 +103,7 @@ def _where_to_go_on(call: Call, part: PartOfPage, offset: int, total: int) -> st
 def _memory_cells(row: Row) -> tuple[str, ...]:
     if is_passage(row):
         return (f"- {passage_text(row)}",)
-    more: Row = {name: row[name] for name in ("confidence", "validations", "promoted") if name in row}
+    more: Row = {name: row[name] for name in ("confidence", "validations", "promoted", "created_by") if name in row}
     title = row["title"] if row["title"] != row["key"] else ""
     tier = row["tier"] if row["tier"] != "normal" else ""
     return row["key"], title, f"id {row['id']}", tier, row["updated"][:DATE], fields(more)

@@ -54,6 +54,7 @@ def show(call: Call, params: MemoryText) -> View:
             "tier": str(record.tier),
             "lines": [found.first_line, found.last_line],
             "sections": list(found.sections),
+            **({"created_by": record.created_by} if record.created_by else {}),
             **_away_data(found.put_away),
             **_superseded_data(found),
             "text": found.text,
@@ -134,6 +135,7 @@ def _row(reading: TextExcerpt, section: str, text: str, lines: int) -> Row:
         "tier": str(record.tier),
         "lines": [reading.first_line, reading.first_line + lines - 1],
         **({"section": section} if section else {}),
+        **({"created_by": record.created_by} if record.created_by else {}),
         TEXT_FIELD: text,
     }
 
@@ -165,7 +167,8 @@ def _row_text(_number: int, row: Row) -> str:
     section = f"section {row['section']}" if "section" in row else ""
     tier = row["tier"] if row["tier"] != "normal" else ""
     head = f"\n## {one_line(row['key'])}:{first}-{last}"
-    return "\n".join([head, about(title, section, f"id {row['id']}", tier), quote_text(row[TEXT_FIELD])])
+    author = f"created by {row['created_by']}" if "created_by" in row else ""
+    return "\n".join([head, about(title, section, f"id {row['id']}", tier, author), quote_text(row[TEXT_FIELD])])
 
 
 def _away_text(put_away: tuple[Away, float], way_back: str) -> str:

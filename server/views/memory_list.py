@@ -31,6 +31,7 @@ def rows_of(memories: Sequence[MemoryRecord]) -> list[dict[str, Any]]:
             "updated": when(memory.updated_at) if memory.updated_at else "unknown",
             "chunks": memory.chunk_count,
             **(judgement(memory) if memory.validation_count else {}),
+            **({"created_by": memory.created_by} if memory.created_by else {}),
         }
         for memory in memories
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from speckit_memory.config.files.paths import is_file, is_there, named_path, resolve_path
 from speckit_memory.config.workspace.formats import DOCUMENT_SUFFIXES
+from speckit_memory.config.workspace.private_folders import closed_problem
 from speckit_memory.config.workspace.settings import ROOT_VARIABLE, Settings
 from speckit_memory.engine.background.gate import SERVING
 from speckit_memory.errors import SpeckitError
@@ -171,7 +172,7 @@ class Workspace:
 
         Failures are logged; the first search reports them to the client.
         """
-        with self._warming, logs.about(self.name):
+        with self._warming, self.in_use(), logs.about(self.name):
             if self.closing.is_set():
                 return
             try:
@@ -209,6 +210,8 @@ class Workspace:
             refusal,
         )
 
+        if self._config.is_closed("/".join(parts) + "/" * is_folder):
+            raise SpeckitError.of([closed_problem(path)])
         reason = refusal(parts, is_folder, load_workspace_config(self._config.root).sources)
         if not reason or self._named_before(parts, is_folder):
             return

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.workspace import store_address
-from speckit_memory.config.workspace.settings import CONFIG_FILE, DB_VARIABLE, settings
-from speckit_memory.config.workspace.store_address import address_at, store_link
+from speckit_memory.config.workspace.settings import CONFIG_FILE, DB_VARIABLE, PRINCIPAL_VARIABLE, settings
+from speckit_memory.config.workspace.store_address import address_at, principal_at, store_link
 from speckit_memory.errors import SpeckitError
 
 ADDRESS = "postgresql://speckit@db.example/memories?workspace=one&sslmode=verify-full"
@@ -134,3 +134,31 @@ def test_an_address_longer_than_a_store_link_is_refused() -> None:
     with pytest.raises(SpeckitError) as caught:
         store_address.require_address(f"{ADDRESS}&application_name={'n' * store_address.LONGEST}", "the test")
     assert [problem.code for problem in caught.value.problems] == ["E030"]
+
+
+def test_each_principal_has_a_store_link_of_its_own_and_without_one_the_link_is_as_before(tmp_path: Path) -> None:
+    nobody, anna, bob = (
+        settings(ADDRESS, root=tmp_path, environ={PRINCIPAL_VARIABLE: name}) for name in ("", "anna", "bob@db.example")
+    )
+    assert nobody.db == settings(ADDRESS, root=tmp_path, environ={}).db
+    assert address_at(nobody.db) == ADDRESS
+    assert len({each.db.parent for each in (nobody, anna, bob)}) == 3
+    assert [principal_at(each.db) for each in (nobody, anna, bob)] == ["", "anna", "bob@db.example"]
+    # an opened store is named by its link from then on
+    assert settings(anna.db, root=tmp_path, environ={}).principal == anna.principal == "anna"
+    assert settings("a.db", root=tmp_path, environ={PRINCIPAL_VARIABLE: "anna"}).principal == "anna"
+
+
+@pytest.mark.parametrize("name", ["a/b", "-a", "..", "a b", "*", "é", "a" * 65, "a\n"])
+def test_a_principal_that_could_not_name_a_folder_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SpeckitError, match="SPECKIT_PRINCIPAL") as caught:
+        settings(root=tmp_path, environ={PRINCIPAL_VARIABLE: name})
+    assert [problem.code for problem in caught.value.problems] == ["E030"]
+
+
+def test_a_principal_is_not_taken_from_an_address_nor_from_the_link_of_another(tmp_path: Path) -> None:
+    link = settings(ADDRESS, root=tmp_path, environ={PRINCIPAL_VARIABLE: "bob"}).db
+    for named in (f"{ADDRESS}&principal=bob", link):
+        with pytest.raises(SpeckitError) as caught:
+            settings(named, root=tmp_path, environ={PRINCIPAL_VARIABLE: "anna"})
+        assert [problem.code for problem in caught.value.problems] == ["E030"]

@@ -65,6 +65,8 @@ class Transaction:
     """Proof that the write lock is held; every function that changes the store takes one."""
 
     connection: Connection
+    principal: str = ""
+    """Who writes, "" for nobody in particular."""
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -77,6 +79,18 @@ class Transaction:
             if self.connection.in_transaction:  # on a full disk, SQLite rolls the whole transaction back by itself
                 self.connection.execute("ROLLBACK TO part; RELEASE part")
             raise
+
+    @contextmanager
+    def seeing_all(self) -> Iterator[None]:
+        """Shows the private rows of all principals in the block, for work on the store as a whole. No effect on a file,
+        where nothing is private."""
+        self.connection.execute("PRAGMA all_principals = ON")
+        try:
+            yield
+        finally:
+            if self.connection.in_transaction:
+                with suppress(apsw.Error):  # in a failed transaction, which forgets the setting as well
+                    self.connection.execute("PRAGMA all_principals = OFF")
 
     @contextmanager
     def with_small_cache(self) -> Iterator[None]:
@@ -108,6 +122,8 @@ class Database:
     def _set_up(self, path: Path, busy_timeout_ms: int) -> None:
         """The state that a store in any engine has."""
         self.path = path
+        self.principal = ""
+        """Who writes, "" for nobody in particular."""
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
         # `_guard` is for the list of connections; `_writing` is held for a whole write, one at a time in this
@@ -163,6 +179,11 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def is_closed(self, _key: str) -> bool:
+        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal: never in
+        a file."""
+        return False
 
     def latest(self) -> int:
         """The number of the last change; 0 in a store without changes. Raises as `state`."""
@@ -276,7 +297,7 @@ class Database:
                 connection.execute("BEGIN IMMEDIATE")
             finally:
                 connection.set_busy_timeout(self._busy_timeout_ms)
-            with committing(connection) as txn:
+            with committing(connection, self.principal) as txn:
                 with self._noted():
                     self._identity.require_lineage(connection)
                 yield txn
@@ -380,10 +401,10 @@ class Database:
 
 
 @contextmanager
-def committing(connection: Connection) -> Iterator[Transaction]:
+def committing(connection: Connection, principal: str = "") -> Iterator[Transaction]:
     """The rest of a write transaction that has begun: committed when the block ends, rolled back when it raises."""
     try:
-        yield Transaction(connection)
+        yield Transaction(connection, principal)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

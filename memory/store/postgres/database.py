@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote, urlencode
 
-from speckit_memory.config.workspace.store_address import address_at
+from speckit_memory.config.workspace.private_folders import private_owner
+from speckit_memory.config.workspace.store_address import PRINCIPAL, address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
@@ -52,6 +53,7 @@ class PostgresDatabase(Database):
                 f"{UNFINISHED} are those of copies that are not finished",
                 actions=("name another workspace", *unfinished_copy("").problems[0].actions),
             )
+        self.principal = options.pop(PRINCIPAL, "")
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
         self.url = f"{place}?{urlencode(options, quote_via=quote)}"
@@ -83,6 +85,10 @@ class PostgresDatabase(Database):
         with opening.coded_errors(database.url):
             database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
         return database
+
+    def is_closed(self, key: str) -> bool:
+        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        return private_owner(key) not in ("", self.principal)
 
     def state(self) -> StoreState:
         """The present state: the last change counts as the number of commits too."""
@@ -118,7 +124,7 @@ class PostgresDatabase(Database):
             connection.set_busy_timeout(timeout)
             connection.execute("BEGIN IMMEDIATE")
             self._local.writes = self.writes + 1
-            with committing(connection) as txn:
+            with committing(connection, self.principal) as txn:
                 yield txn
 
     def close(self) -> None:
@@ -150,7 +156,7 @@ class PostgresDatabase(Database):
                 if self._closed:
                     raise SpeckitError("E027", f"{self.path} has been closed")
                 try:
-                    return opening.connect(self.url, self._vector, self._number)
+                    return opening.connect(self.url, self._vector, self._number, self.principal)
                 except psycopg.OperationalError as error:
                     if time.monotonic() > until or any(word in str(error) for word in _LASTING):
                         raise

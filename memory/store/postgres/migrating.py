@@ -14,7 +14,7 @@ from speckit_memory.memory.store.file.guarding.failures import DriverError
 from speckit_memory.memory.store.file.schema.declared import is_complete
 from speckit_memory.memory.store.file.schema.migrations import Migration
 from speckit_memory.memory.store.postgres.connection import Connection
-from speckit_memory.memory.store.postgres.schema import alterations, derived
+from speckit_memory.memory.store.postgres.schema import LIST_PRIVATE, alterations, derived, protected, unprotected
 
 RECORD = (
     "INSERT INTO migrations (name, applied_at) "
@@ -32,6 +32,8 @@ def migrate(session: Any, migrations: tuple[Migration, ...], applied: set[str]) 
 
     with session, session.transaction():
         workspaces = _workspaces(session)
+        for statement in unprotected(derived(tuple(each for each in migrations if each.name in applied)).tables):
+            session.execute(statement)
         for at, migration in enumerate(migrations):
             if migration.name in applied:
                 continue
@@ -43,6 +45,13 @@ def migrate(session: Any, migrations: tuple[Migration, ...], applied: set[str]) 
                 raise
             except (psycopg.Error, DriverError, ValueError) as error:
                 raise SpeckitError("E023", f"migration {migration.name} failed: {error}") from error
+        protecting = list(protected(migrations))
+        for statement in protecting:
+            session.execute(statement)
+        if protecting:
+            for number in workspaces:
+                session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))
+                session.execute(LIST_PRIVATE)
 
 
 def _workspaces(session: Any) -> list[int]:

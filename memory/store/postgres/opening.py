@@ -10,7 +10,15 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
-from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, secured
+from speckit_memory.memory.store.postgres.schema import (
+    FUNCTIONS,
+    POSTINGS,
+    VECTORS,
+    Schema,
+    derived,
+    protected,
+    secured,
+)
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
@@ -128,8 +136,8 @@ def _names(url: str) -> tuple[str, str]:
     return role, (given.get(b"dbname") or preset.get(b"dbname") or role.encode()).decode()
 
 
-def connect(url: str, vector: int, workspace: int) -> Any:
-    """A new session in a workspace. Raises the driver's errors."""
+def connect(url: str, vector: int, workspace: int, principal: str = "") -> Any:
+    """A new session of a principal in a workspace. Raises the driver's errors."""
     import psycopg
 
     from speckit_memory.memory.store.postgres.adapters import adapters
@@ -138,7 +146,8 @@ def connect(url: str, vector: int, workspace: int) -> Any:
         url,
         autocommit=True,
         context=adapters(vector),
-        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public {_LIMITS}",
+        options=f"-c speckit.workspace={workspace} -c speckit.principal={principal} "
+        f"-c search_path={SCHEMA},public {_LIMITS}",
         application_name="speckit-memory",
     )
 
@@ -173,7 +182,7 @@ def prepare(
         with session.transaction():
             applied = _create(session, migrations)
         if len(applied) < len(migrations):
-            migrate(connect(url, vector, 0), migrations, applied)
+            migrate(connect(url, vector, 0, "*"), migrations, applied)
         number = _workspace(session, workspace, create=create, schema=derived(migrations))
         return vector, number
 
@@ -230,7 +239,8 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
         return done
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
-    for statement in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
+    made = (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits"))
+    for statement in (*made, *protected(migrations)):
         session.execute(statement)
     for name in names:
         session.execute(RECORD, (name,))

@@ -7,7 +7,7 @@ constraints, indexes and foreign keys begin with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -225,17 +225,105 @@ def _trigger(sql: str) -> Iterator[str]:
     )
 
 
+PRINCIPAL = "coalesce(current_setting('speckit.principal', true), '')"
+"""SQL for the principal of a connection. `*` sees the rows of all, and no person can have this name."""
+# the highest number may be that of a private row
+NEXT_ID = (
+    "CREATE OR REPLACE FUNCTION next_id(name text, col text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ "
+    f"DECLARE n bigint; own text := {PRINCIPAL}; BEGIN PERFORM set_config('speckit.principal', '*', true); "
+    "EXECUTE format('SELECT greatest(max(%I), (SELECT id FROM last_ids l WHERE l.name = %L), 0) + 1 FROM %I', "
+    "col, name, name) INTO n; PERFORM set_config('speckit.principal', own, true); RETURN n; END $$"
+)
+"""Numbers for rows without one, as SQLite gives them, with the highest numbers of deleted rows."""
+_PATHS = {
+    "memories": "key",
+    "removed_files": "key",
+    "source_paths": "path",
+    "task_records": "folder || '/'",
+    "uncounted_folders": "folder || '/'",
+}
+"""Tables with the path of a memory or of a folder."""
+_IDS = (("postings", "memory_id"), ("chunk_vectors", "rowid"))
+"""Tables that no migration makes, and their columns with the id of a memory or a passage."""
+
+
+def unprotected(tables: Iterable[str]) -> Iterator[str]:
+    """Statements that show private rows to everybody, for the time of a migration."""
+    for table in (*tables, *dict(_IDS)):
+        yield f'DROP POLICY IF EXISTS of_principal ON "{table}"'
+
+
+def protected(migrations: tuple[Migration, ...]) -> Iterator[str]:
+    """Statements that show the rows of a private memory to its owner alone, where the schema has principals."""
+    tables = derived(migrations).tables
+    if "private_ids" not in tables:
+        return
+    yield from (NEXT_ID, *_PRIVATE)
+    for table, conditions in sorted(_conditions(migrations).items()):
+        own = f"({' AND '.join(conditions)})"
+        yield f'CREATE POLICY of_principal ON "{table}" AS RESTRICTIVE USING {own} WITH CHECK {own}'
+
+
+def _conditions(migrations: tuple[Migration, ...]) -> dict[str, list[str]]:
+    """What rows of a table must meet to be shown, by the paths and the ids in it."""
+    everybody = f"(SELECT {PRINCIPAL}) = '*'"
+    found = {
+        table: [f"(owner_of({path}) = '' OR owner_of({path}) = (SELECT {PRINCIPAL}) OR {everybody})"]
+        for table, path in _PATHS.items()
+    }
+    made = declared(migrations)
+    ids = dict.fromkeys(_IDS, "")
+    for table in derived(migrations).tables:
+        required = {str(name) for _, name, _, filled, _, key in made.columns[table] if filled or key}
+        ids |= {(table, name): "" for name in required & {"memory_id"}}
+        ids |= {(table, str(name)): str(other) for _, _, other, name, *_ in made.references[table] if name in required}
+    for (table, column), target in ids.items():
+        found.setdefault(table, []).append(
+            f"EXISTS (SELECT FROM causal_edges e WHERE e.id = {column})"
+            if target == "causal_edges"
+            else f"NOT EXISTS (SELECT FROM private_ids p WHERE p.id = {column} AND p.owner <> (SELECT {PRINCIPAL}) "
+            f"AND NOT {everybody})"
+        )
+    return found
+
+
+_PRIVATE = (
+    "CREATE OR REPLACE FUNCTION owner_of(path text) RETURNS text LANGUAGE sql IMMUTABLE AS "
+    "$$ SELECT CASE WHEN lower(path COLLATE \"C\") LIKE 'private/_%/%' THEN split_part(path, '/', 2) ELSE '' END $$",
+    "CREATE OR REPLACE FUNCTION memory_came() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "INSERT INTO private_ids (id, owner) VALUES (NEW.id, owner_of(NEW.key)) ON CONFLICT DO NOTHING; "
+    "RETURN NULL; END $$",
+    "CREATE OR REPLACE TRIGGER memory_came AFTER INSERT ON memories FOR EACH ROW "
+    "WHEN (owner_of(NEW.key) <> '') EXECUTE FUNCTION memory_came()",
+    "CREATE OR REPLACE FUNCTION chunk_came() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "INSERT INTO private_ids (id, owner) SELECT NEW.id, owner FROM private_ids WHERE id = NEW.memory_id "
+    "ON CONFLICT DO NOTHING; RETURN NULL; END $$",
+    "CREATE OR REPLACE TRIGGER chunk_came AFTER INSERT ON chunks FOR EACH ROW "
+    "WHEN (NEW.id <> NEW.memory_id) EXECUTE FUNCTION chunk_came()",
+    # a key that begins with a slash is one for the time of a move
+    "CREATE OR REPLACE FUNCTION memory_moved() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF NEW.key NOT LIKE '/%' AND owner_of(NEW.key) <> coalesce((SELECT owner FROM private_ids WHERE id = NEW.id), '') "
+    "THEN RAISE insufficient_privilege USING MESSAGE = 'a memory stays with its owner'; END IF; RETURN NEW; END $$",
+    "CREATE OR REPLACE TRIGGER memory_moved BEFORE UPDATE OF key ON memories FOR EACH ROW "
+    "EXECUTE FUNCTION memory_moved()",
+)
+"""The list of private ids. Ids of memories stay when they are deleted, for what refers to them still, such as the log
+of changes; no id is used twice."""
+LIST_PRIVATE = (
+    "INSERT INTO private_ids (id, owner) SELECT id, owner_of(key) FROM memories WHERE owner_of(key) <> '' "
+    "UNION SELECT c.id, owner_of(m.key) FROM chunks c JOIN memories m ON m.id = c.memory_id "
+    "WHERE owner_of(m.key) <> '' ON CONFLICT DO NOTHING"
+)
+"""Lists what was stored before there were principals, for the workspace of a session that sees everything."""
 FUNCTIONS = (
     'CREATE TABLE last_ids (name text COLLATE "C" NOT NULL, id bigint NOT NULL, '
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, name))",
     *secured("last_ids"),
-    "CREATE FUNCTION next_id(name text, col text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ DECLARE n bigint; "
-    "BEGIN EXECUTE format('SELECT greatest(max(%I), (SELECT id FROM last_ids l WHERE l.name = %L), 0) + 1 FROM %I', "
-    "col, name, name) INTO n; RETURN n; END $$",
+    NEXT_ID,
     "CREATE FUNCTION random_token() RETURNS bigint LANGUAGE sql VOLATILE AS "
     "$$ SELECT ('x' || encode(uuid_send(gen_random_uuid()), 'hex'))::bit(64)::bigint $$",
 )
-"""Numbers for rows without one, as SQLite gives them, with the highest numbers of deleted rows; and random tokens."""
+"""What tables and statements use."""
 VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector NOT NULL, " + (
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
 )

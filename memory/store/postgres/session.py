@@ -14,6 +14,7 @@ import psycopg
 from psycopg import errors, generators
 from psycopg.pq import TransactionStatus
 
+from speckit_memory.config.workspace.private_folders import PRIVATE, closed_problem
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding import failures
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
@@ -235,6 +236,8 @@ class WorkspaceSession:
                 return work()
             except psycopg.Error as error:
                 if not _has_ended(self.session, error):
+                    if isinstance(error, errors.InsufficientPrivilege) and "of_principal" in str(error):
+                        raise SpeckitError.of([closed_problem(PRIVATE)]) from error
                     raise _translated(error) from error
                 self.session.close()
                 if not again:

@@ -79,6 +79,9 @@ def _pragma(connection: StatementRunner, sql: str) -> Rows:
     """The shape of a table as SQLite tells it; nothing for settings of files."""
     if "defer_foreign_keys" in sql:
         return execute(connection, "SET CONSTRAINTS ALL DEFERRED", [])
+    if "all_principals" in sql:
+        whose = "'*'" if sql.endswith("ON") else "DEFAULT"
+        return execute(connection, f"SET LOCAL speckit.principal TO {whose}", [])
     found = _SHAPE.fullmatch(sql)
     if found is None:
         return ()

@@ -47,7 +47,8 @@ passed (edge, step) AS (
 ),
 first (edge, step) AS MATERIALIZED (SELECT edge, min(step) FROM passed GROUP BY edge)
 SELECT e.id, e.source_id, s.key, s.title, e.target_id, t.key, t.title, e.relation, e.strength, e.evidence,
-    e.created_by, iif(f.step % 2 = 1, 'incoming', 'outgoing'), f.step / 2 AS hop, (SELECT count(*) FROM walked)
+    e.created_by, e.principal, iif(f.step % 2 = 1, 'incoming', 'outgoing'), f.step / 2 AS hop,
+    (SELECT count(*) FROM walked)
 FROM first f JOIN causal_edges e ON e.id = f.edge JOIN memories s ON s.id = e.source_id
 JOIN memories t ON t.id = e.target_id
 ORDER BY hop, e.strength DESC, e.id LIMIT :links
@@ -76,6 +77,7 @@ class LineageStep(NamedTuple):
     strength: float
     evidence: str
     created_by: str
+    principal: str
     direction: Literal["outgoing", "incoming"]
     hop: int
 
@@ -115,9 +117,9 @@ def walk(connection: Connection, memory_id: int, direction: Direction, hops: int
             "links": MOST_LINKS + 1,
         },
     )
-    steps = tuple(LineageStep._make((*row[:7], Relation(row[7]), *row[8:13])) for row in found[:MOST_LINKS])
-    # row[13] is the number of pairs visited, the same in every row
-    return Walk(steps, len(found) > MOST_LINKS or any(row[13] >= MOST_STEPS for row in found[:1]))
+    steps = tuple(LineageStep._make((*row[:7], Relation(row[7]), *row[8:14])) for row in found[:MOST_LINKS])
+    # row[14] is the number of pairs visited, the same in every row
+    return Walk(steps, len(found) > MOST_LINKS or any(row[14] >= MOST_STEPS for row in found[:1]))
 
 
 def _checked(direction: str, hops: int, relations: Sequence[str]) -> list[str]:

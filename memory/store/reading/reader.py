@@ -53,7 +53,7 @@ _MEMORY = (
     "SELECT id, key, title, folder, tier, context_type, document_type, content_hash, "
     f"{_known_time('created_at')}, {_known_time('updated_at')}, "
     f"{_known_time('last_accessed')}, access_count, importance_weight, confidence, validation_count, embedding_status, "
-    "chunk_count, characters FROM memories"
+    "chunk_count, characters, created_by FROM memories"
 )
 _FACTS: tuple[type | UnionType, ...] = (
     str,
@@ -69,6 +69,7 @@ _FACTS: tuple[type | UnionType, ...] = (
     str,
     int,
     int,
+    str,
 )
 """Types of the columns of `_MEMORY` from `context_type` on, since a damaged file may hold any."""
 _PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
@@ -353,7 +354,7 @@ def _memories(connection: Connection, sql: str, bindings: tuple[Any, ...]) -> li
         if not all(map(isinstance, facts, _FACTS)):
             raise SpeckitError("E024", f"the memory {memory_id} is damaged: its row has values of other types")
         others = tuple(phrases.get(memory_id, ())), promoted.get(memory_id)
-        memories.append(MemoryRecord(*(memory_id, key, title, folder, Tier(tier), *facts, *others)))
+        memories.append(MemoryRecord(*(memory_id, key, title, folder, Tier(tier), *facts[:-1], *others, facts[-1])))
     return memories
 
 

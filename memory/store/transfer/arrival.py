@@ -21,19 +21,20 @@ _OUTER_EDGES = """
 CREATE TABLE IF NOT EXISTS outer_edges (
     source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL, strength REAL NOT NULL,
     evidence TEXT NOT NULL, created_by TEXT NOT NULL, created_at REAL NOT NULL,
-    said REAL
+    said REAL, principal TEXT NOT NULL DEFAULT ''
 ) STRICT
 """
 """The table of a checkpoint of a folder with the edges that lead out of it, by the keys of both ends."""
 # <> is an exclusive or: exactly one end is among the memories
 _LEADING_OUT = """
-SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said
+SELECT s.key, t.key, e.relation, e.strength, e.evidence, e.created_by, e.created_at, e.said, e.principal
 FROM causal_edges e JOIN memories s ON s.id = e.source_id JOIN memories t ON t.id = e.target_id
 WHERE (s.id IN (SELECT value FROM carray(?1))) <> (t.id IN (SELECT value FROM carray(?1)))
 """
 _MISSING_EDGE = """
-INSERT OR IGNORE INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at, said)
-SELECT s.id, t.id, ?3, ?4, ?5, ?6, ?7, ?8 FROM memories s, memories t WHERE s.key = ?1 AND t.key = ?2
+INSERT OR IGNORE INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at, said,
+    principal)
+SELECT s.id, t.id, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM memories s, memories t WHERE s.key = ?1 AND t.key = ?2
 RETURNING source_id, target_id
 """
 
@@ -99,7 +100,7 @@ def keep_outer_edges(source: Connection, txn: Transaction, memories: Sequence[in
     """Stores in a checkpoint of `memories` the edges between these and others."""
     txn.connection.execute(_OUTER_EDGES)
     found = rows(source, _LEADING_OUT, (integers(memories),))
-    txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
+    txn.connection.executemany("INSERT INTO outer_edges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", found)
 
 
 def restore_outer_edges(source: Connection, txn: Transaction, memories: Sequence[int] = ()) -> set[int]:
@@ -108,7 +109,9 @@ def restore_outer_edges(source: Connection, txn: Transaction, memories: Sequence
     edges: Iterable[Any] = rows(source, _LEADING_OUT, (integers(memories),)) if memories else ()
     if table_exists(source, "outer_edges"):
         edges = [*rows(source, "SELECT * FROM outer_edges"), *edges]
-    return {end for edge in edges for pair in rows(txn.connection, _MISSING_EDGE, edge) for end in pair}
+    # checkpoints of earlier versions name no principal
+    made = ((*edge, "")[:9] for edge in edges)
+    return {end for edge in made for pair in rows(txn.connection, _MISSING_EDGE, edge) for end in pair}
 
 
 def note(

@@ -96,6 +96,7 @@ TABLES = (
     Table("surface_fts", made="rows of words as written are made from titles and texts"),
     Table("meta", made="facts about the whole store, which `copying.copy_facts` copies"),
     Table("store_identity", made="the store's identity; a checkpoint records whose it is"),
+    Table("private_ids", made="the ids of private memories, which PostgreSQL keeps itself"),
     Table("id_sequence", made="only increases: no id is used twice"),
     Table("removed_files", made="files whose memories a restore removed; recorded again by a restore"),
     Table("changes", made="the log from which open processes update; a restore adds entries"),
@@ -129,6 +130,7 @@ SAID = (
     "spec_level",
     "importance_weight",
     "created_at",
+    "created_by",
     "updated_at",
     "mtime_ns",
 )

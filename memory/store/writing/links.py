@@ -82,9 +82,9 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
             after = EdgeState(*wanted[triple], "document", None)
             edge_history.record(txn, triple, existing[triple].state, after, by="document", why=after.evidence, now=now)
         connection.executemany(
-            "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at) "
-            "VALUES (?, ?, ?, ?, ?, 'document', ?)",
-            [(*triple, *wanted[triple], now) for triple in new],
+            "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at, "
+            "principal) VALUES (?, ?, ?, ?, ?, 'document', ?, ?)",
+            [(*triple, *wanted[triple], now, txn.principal) for triple in new],
         )
         connection.execute("DELETE FROM changed_links")
         changes.record(txn, sorted(_ends((*gone, *changed, *new))), "edges")

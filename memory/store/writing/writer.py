@@ -352,8 +352,8 @@ def _add(txn: Transaction, entries: Sequence[DocumentEntry], now: float, model_i
     txn.connection.executemany(
         "INSERT INTO memories (title, folder, tier, context_type, document_type, memory_type, spec_level, "
         "content_hash, fingerprint, characters, chunk_count, embedding_status, mtime_ns, updated_at, "
-        "importance_weight, id, key, created_at, expires_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "importance_weight, id, key, created_at, expires_at, created_by) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 *_facts(each.entry, each.document.tier, each.entry.fingerprint or fingerprint(each.document), now),
@@ -361,6 +361,7 @@ def _add(txn: Transaction, entries: Sequence[DocumentEntry], now: float, model_i
                 each.document.key,
                 _time(each.document.created_at, now),
                 each.document.expires_at,
+                txn.principal,
             )
             for each in placed
         ),

@@ -48,6 +48,7 @@ KEPT_FACTS = (
     Fact("mtime_ns", "integer", optional=True),
     Fact("ctime_ns", "integer", optional=True),
     Fact("review_count", "integer", living=True),
+    Fact("created_by", "text"),
 )
 """Columns that only the store itself uses."""
 

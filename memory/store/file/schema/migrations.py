@@ -205,6 +205,17 @@ memories a restore removed, and each file's ctime, which also changes when its m
 UNCACHED_POOLS = "DELETE FROM embedding_cache WHERE model_id GLOB 'static-*'"
 """Vectors pooled of tokens are made as fast as a cache is read: it no longer holds them."""
 
+PRINCIPALS = """
+ALTER TABLE memories ADD COLUMN created_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE causal_edges ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+CREATE TABLE private_ids (
+    id INTEGER PRIMARY KEY,
+    owner TEXT NOT NULL CHECK (owner <> '')
+) STRICT;
+"""
+"""The principals that wrote memories and links, and, in PostgreSQL, the ids of private memories and their passages.
+Nothing is private in a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -244,6 +255,7 @@ MIGRATIONS = (
     Migration("0022_surface", SURFACE),
     Migration("0023_packed_texts", PACKED_TEXTS, pack_rows, WITHOUT_UNPACKED),
     Migration("0024_uncached_pools", UNCACHED_POOLS),
+    Migration("0025_principals", PRINCIPALS),
 )
 
 _RECORDS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL) STRICT"

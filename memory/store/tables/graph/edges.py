@@ -22,7 +22,7 @@ STRONGEST_AUTOMATIC = 0.5
 DELIBERATE = ("manual", "document")
 """Origins of edges that automatic processes may not take over, remove or weaken below the given strength."""
 
-_COLUMNS = "id, source_id, target_id, relation, strength, evidence, created_by, said"
+_COLUMNS = "id, source_id, target_id, relation, strength, evidence, created_by, said, principal"
 _EDGE = f"SELECT {_COLUMNS} FROM causal_edges"
 
 
@@ -135,10 +135,10 @@ def put_state(
         stored = rows(
             connection,
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, said, "
-            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source_id, target_id, relation) DO UPDATE SET "
-            "strength = excluded.strength, evidence = excluded.evidence, created_by = excluded.created_by, "
-            f"said = excluded.said RETURNING {_COLUMNS}",
-            (*triple, *state, now),
+            "created_at, principal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source_id, target_id, relation) "
+            "DO UPDATE SET strength = excluded.strength, evidence = excluded.evidence, "
+            f"created_by = excluded.created_by, said = excluded.said RETURNING {_COLUMNS}",
+            (*triple, *state, now, txn.principal),
         )
         edge_history.record(txn, triple, before, state, by=by, why=why, now=now, undoes=undoes)
         changes.record(txn, triple[:2], "edges")
@@ -222,9 +222,9 @@ def makers(connection: Connection) -> dict[str, int]:
     )
 
 
-def _edge(row: tuple[int, int, int, str, float, str, str, float | None]) -> Edge:
-    edge_id, source_id, target_id, relation, strength, evidence, created_by, said = row
-    return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said)
+def _edge(row: tuple[int, int, int, str, float, str, str, float | None, str]) -> Edge:
+    edge_id, source_id, target_id, relation, strength, evidence, created_by, said, principal = row
+    return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said, principal)
 
 
 def gives_way(edge: Edge) -> bool:

@@ -7,7 +7,7 @@ store, and the next run finishes the work of a killed one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from posixpath import normpath
 
 from speckit_memory.memory.store.file.connection import Transaction
@@ -31,6 +31,12 @@ def numbered_name(key: str) -> str:
     "" if its name does not start with one."""
     match = _NUMBERED.match(_own_name(key))
     return f"#{match['number']}" if match else ""
+
+
+def _open_to(owner: str, keys: Mapping[str, int], owners: Mapping[int, str]) -> dict[str, int]:
+    """The keys that a document of this owner may mean: private memories of others, and for a shared document all
+    private ones, count as missing. Otherwise a private memory would decide what a shared link means."""
+    return {key: memory for key, memory in keys.items() if owners.get(memory, owner) == owner}
 
 
 def candidate_keys(target: str, document: str, keys: Collection[str]) -> list[str]:
@@ -100,9 +106,16 @@ def note_memories(txn: Transaction, memory_ids: Iterable[int]) -> None:
 def find_targets(txn: Transaction) -> None:
     """Resolves again all links that recorded changes may affect, and records the memories whose links changed target.
 
-    A link to a file's former path still means its memory, unless another memory has that key now.
+    A link to a file's former path still means its memory, unless another memory has that key now. Which principal
+    runs this makes no difference.
     """
+    with txn.seeing_all():
+        _find_targets(txn)
+
+
+def _find_targets(txn: Transaction) -> None:
     connection = txn.connection
+    owners: dict[int, str] = dict(rows(connection, "SELECT id, owner FROM private_ids"))
     # keys: candidates by last part or number, each a memory id by key. Only names that changed, or that changed
     # documents link to, are looked up.
     keys: dict[str, dict[str, int]] = {}
@@ -139,10 +152,11 @@ def find_targets(txn: Transaction) -> None:
         "JOIN memories ON memories.id = memory_id WHERE memory_id IN (SELECT memory_id FROM changed_links) "
         "OR target_name IN (SELECT name FROM changed_keys)",
     ):
-        candidates = keys.get(name, {})
+        owner = owners.get(memory_id, "")
+        candidates = _open_to(owner, keys.get(name, {}), owners)
         found = candidate_keys(target, document, candidates)
         if not found:  # former keys count only if no present key matches
-            candidates = former.get(name, {})
+            candidates = _open_to(owner, former.get(name, {}), owners)
             found = candidate_keys(target, document, candidates)
         # ambiguous targets stay unresolved, unless all keys mean one memory
         now = candidates[found[0]] if len({candidates[key] for key in found}) == 1 else None

@@ -138,8 +138,9 @@ def forget_all(txn: Transaction) -> None:
     """Deletes all vectors, tokens and model ids, so that other models can be used; all chunks become pending."""
     if get_meta(txn.connection, MODEL) is None:
         return
-    token_sets.forget_all(txn)
-    drop(txn)
+    with txn.seeing_all():
+        token_sets.forget_all(txn)
+        drop(txn)
 
 
 def drop(txn: Transaction) -> None:

@@ -33,7 +33,7 @@ RELEASED = {
     "0018_summaries": "3a93b9f9af0a1f96", "0019_judgements": "5f02cad41d64e7d9",
     "0020_promoted_read": "21faf357a99675d2", "0021_absences": "1d055d70518e41e8",
     "0022_surface": "7676f6db9f384617", "0023_packed_texts": "358e430424623387",
-    "0024_uncached_pools": "0df0f07b626fd23a",
+    "0024_uncached_pools": "0df0f07b626fd23a", "0025_principals": "c8e5de6e01d52c3b",
 }  # fmt: skip
 """The first digits of the digest of each migration in the commit that brought it. What a store has been through is
 never changed afterwards: correct it by a further migration."""
