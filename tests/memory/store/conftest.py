@@ -18,7 +18,10 @@ from speckit_memory.memory.store.records import Chunk, Document
 
 DIMENSIONS = 4
 MODEL = "test-model"
-CONTRACT = ("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory")
+CONTRACT = (
+    *("test_consolidation", "test_edges", "test_link_targets", "test_near_duplicates", "test_working_memory"),
+    "test_records_of_answers",
+)
 """Modules whose tests hold for a store in SQLite and in PostgreSQL."""
 CONTRACT_OF_PROOF = (
     *("test_changes", "test_embedding_cache", "test_fulltext", "test_stale_words", "test_surface", "test_vectors"),
@@ -41,9 +44,10 @@ def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Databas
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of the contract over both engines."""
     module = metafunc.module.__name__.rpartition(".")[2]
-    if "database" in metafunc.fixturenames and module in (*CONTRACT, *CONTRACT_OF_PROOF):
+    store = next((name for name in ("database", "evaluation") if name in metafunc.fixturenames), None)
+    if store and module in (*CONTRACT, *CONTRACT_OF_PROOF):
         marks = () if module in CONTRACT else pytest.mark.proof
-        metafunc.parametrize("database", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
+        metafunc.parametrize(store, ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 
 @pytest.fixture
