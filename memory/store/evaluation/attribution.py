@@ -94,7 +94,11 @@ def selections(connection: Connection, since: float, asked_since: float) -> list
     """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
     questions with stored text are returned."""
     found = rows(connection, _SELECTED, (since, asked_since))
-    return [SelectionEvent(*row[:-1], text) for row in found if (text := json.loads(row[-1]).get("text"))]
+    return [
+        SelectionEvent(query, memory, use, rank, at, text)
+        for query, memory, use, rank, at, question in found
+        if (text := json.loads(question).get("text"))
+    ]
 
 
 REPHRASED_WITHIN_SECONDS = 60.0

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from speckit_memory.config.workspace.store_address import address_at, store_label
-from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -255,9 +254,5 @@ def read_if_there(store: Path, read: Callable[[EvaluationDatabase], T]) -> T | N
 
 def open_if_there(path: Path) -> EvaluationDatabase | None:
     """The evaluation database at a path; None if there is none. Raises other errors of `open`."""
-    try:
-        return EvaluationDatabase.open(path, create=False)
-    except SpeckitError as error:
-        if error.code != "E010":
-            raise
-        return None
+    file = evaluation_at(path, create=False, busy_timeout_ms=BUSY_TIMEOUT_MS)
+    return EvaluationDatabase(file) if file.is_there() else None

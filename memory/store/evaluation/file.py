@@ -99,6 +99,16 @@ class EvaluationFile:
             self._connection = connection
             return connection
 
+    def is_there(self) -> bool:
+        """Whether it can be opened: False if it is missing and may not be created. Raises other errors of `open`."""
+        try:
+            self.open()
+        except SpeckitError as error:
+            if error.code != "E010":
+                raise
+            return False
+        return True
+
     def empty_log(self) -> bool:
         """Copies the log into the file and truncates it, since it may hold deleted data; False while other connections
         use it."""

@@ -1,7 +1,8 @@
-"""Copies every row of a store to a new one, of the same engine or the other, with ids and history.
+"""Copies every row of a store, or of its evaluation database, to a new one, of the same engine or the other.
 
-Rows are written in the order of their keys, a batch per transaction. So a copy that was interrupted continues behind
-the rows that the target has already, if these are still the first ones of the source.
+Rows keep their ids and their history. They are written in the order of their keys, a batch per transaction. So a copy
+that was interrupted continues behind the rows that the target has already, if these are still the first ones of the
+source.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
@@ -136,23 +138,35 @@ class _VectorRows:
             txn.connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (vectors.MODEL, vectors.DIMENSIONS))
 
 
-class RowCopy:
-    """The copy of one store's rows to another store that is not in use."""
+@dataclass(frozen=True, slots=True)
+class _Lineage(_TableRows):
+    """The rows of a table that differ in every database, so that rows next to others of them are another's."""
 
-    def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
-        """`source` is inside a read transaction for as long as the copy takes."""
+    others: tuple[str, ...] = ()
+    """The other tables, referenced ones first."""
+
+    def clear(self, txn: Transaction) -> None:
+        for name in (*reversed(self.others), self.name):
+            txn.connection.execute(f'DELETE FROM "{name}"')
+
+
+class RowCopy:
+    """The copy of rows from one database to another one that is not in use."""
+
+    def __init__(self, source: Connection, target: Connection, copied: Sequence[_Part], on_rows: OnRows) -> None:
+        """`source` is inside a read transaction for as long as the copy of the parts `copied` takes."""
         self._source = source
-        self._target = target.reader()
+        self._target = target
+        self._parts = copied
         self._on_rows = on_rows
-        # the words of a memory are indexed in one transaction, by ascending ids
-        greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
-        self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
 
     def run(self) -> None:
         """Copies what the target lacks."""
-        for part in parts(self._source):
+        for part in self._parts:
             self._copy(part)
-        self._index_words()
+
+    def _begin_changes(self) -> None:
+        """Called before rows of the target change."""
 
     def _copy(self, part: _Part) -> None:
         there = part.pages(self._target)
@@ -164,8 +178,7 @@ class RowCopy:
                 return
             if len(known) < len(page):
                 there = iter(())  # these were the target's last rows
-                if self._words_until:
-                    self._forget_words()
+                self._begin_changes()
                 with _writing(self._target) as txn:
                     part.insert(txn, page[len(known) :])
             done += len(page)
@@ -175,15 +188,32 @@ class RowCopy:
 
     def _begin_anew(self, part: _Part, done: int) -> None:
         """Copies all rows of a part again: those of the target are a new store's, or the source has changed."""
-        if self._words_until:
-            self._forget_words()
+        self._begin_changes()
         self._on_rows(-done)
         with _writing(self._target) as txn:
             part.clear(txn)
         self._copy(part)
 
-    def _forget_words(self) -> None:
+
+class StoreRowCopy(RowCopy):
+    """The copy of a store's rows, whose words are indexed again."""
+
+    def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
+        """`source` is inside a read transaction for as long as the copy takes."""
+        super().__init__(source, target.reader(), parts(source), on_rows)
+        # the words of a memory are indexed in one transaction, by ascending ids
+        greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
+        self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
+
+    def run(self) -> None:
+        """Copies what the target lacks."""
+        super().run()
+        self._index_words()
+
+    def _begin_changes(self) -> None:
         """Deletes the words of the target before its texts change."""
+        if not self._words_until:
+            return
         with _writing(self._target) as txn:
             for (memory,) in rows(self._target, "SELECT id FROM memories WHERE id <= ?", (self._words_until,)):
                 fulltext.delete(txn, memory)
@@ -215,15 +245,32 @@ def parts(source: Connection) -> list[_Part]:
     ]
 
 
-def total_rows(source: Connection) -> int:
-    """Number of steps of a copy: all rows, and once more each memory, whose words are indexed."""
-    return sum(part.count(source) for part in parts(source)) + int(value(source, "SELECT count(*) FROM memories"))
+def evaluation_parts() -> list[_Part]:
+    """The rows of an evaluation database, in the order in which they are copied. The first ones tell which it is."""
+    tables = dict(derived(EVALUATION.steps).tables)
+    meta = tables.pop("meta")
+    return [_Lineage(meta, others=tuple(tables)), *map(_TableRows, tables.values())]
+
+
+def total_rows(source: Connection, copied: Sequence[_Part]) -> int:
+    """Number of all rows of these parts."""
+    return sum(part.count(source) for part in copied)
+
+
+def total_steps(source: Connection) -> int:
+    """Number of steps of a store's copy: all rows, and once more each memory, whose words are indexed."""
+    return total_rows(source, parts(source)) + int(value(source, "SELECT count(*) FROM memories"))
+
+
+def row_digests(connection: Connection, copied: Sequence[_Part]) -> Iterator[TableDigest]:
+    """The digest of each of these parts."""
+    for part in copied:
+        yield _digest(part.name, (row for page in part.pages(connection) for row in page))
 
 
 def digests(database: Database, connection: Connection) -> Iterator[TableDigest]:
     """The digest of each table, and of the words of each full-text index."""
-    for part in parts(connection):
-        yield _digest(part.name, (row for page in part.pages(connection) for row in page))
+    yield from row_digests(connection, parts(connection))
     for name, words in words_of(database, connection).items():
         yield _digest(name, words)
 
