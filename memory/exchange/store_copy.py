@@ -24,6 +24,7 @@ from speckit_memory.memory.store.file.connection import Connection, Database, Tr
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import unfinished_file
 from speckit_memory.memory.store.file.opening import STORE
+from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.postgres import copying as workspaces
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
 from speckit_memory.memory.store.transfer.row_copy import (
@@ -177,7 +178,7 @@ def _copy_evaluation(
 ) -> tuple[TableDigest, ...]:
     """Copies the evaluation database and compares it; returns the digests of its tables.
 
-    With None, deletes that of another store whose copy to this place was interrupted.
+    With None, empties that of another store whose copy to this place was interrupted.
     """
     place = target if address_at(target) else evaluation_file(target)
     copied = evaluation_parts()
@@ -186,7 +187,9 @@ def _copy_evaluation(
         if records is None:
             if database.is_there():
                 with database.writing() as connection:
-                    copied[0].clear(Transaction(connection))
+                    txn, first = Transaction(connection), copied[0]
+                    first.clear(txn)
+                    first.insert(txn, seeds(EVALUATION.steps, (first.name,))[first.name])
             return ()
         RowCopy(records, database.open(), copied, count).run()
         pairs = zip(row_digests(records, copied), row_digests(database.open(), copied), strict=True)
