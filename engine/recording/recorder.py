@@ -25,7 +25,6 @@ from speckit_memory.memory.store.evaluation.records import (
     ScoreSample,
     UsageSignal,
 )
-from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
 from speckit_memory.memory.store.file.guarding.store_file import may_only_be_read
 
 LEAST_SHARED = 0.5
@@ -195,8 +194,8 @@ class Recorder:
             try:
                 self._written(waiting)
             except SpeckitError as error:
-                # busy, or a session that was lost before anything was written
-                if error.code == "E022" or (isinstance(error, LostConnectionError) and error.problems[0].retryable):
+                # busy, or a session was lost before anything was written
+                if error.code == "E022" or (error.code == "E021" and error.problems[0].retryable):
                     LOGGER.info("%d notes are written later: %s", len(waiting), error)
                     with self._guard:
                         # Later records stay behind the earlier ones.

@@ -50,7 +50,7 @@ def notes(recorder: Recorder) -> tuple[bool, str, str]:
     except SpeckitError as error:
         problem = error.problems[0]
         if problem.code == "E010" and not recorder.problem:
-            return True, f"{told}; there is no {place} yet" if recorder.on else told, ""
+            return True, f"{told}; there is nothing in {place} yet" if recorder.on else told, ""
         if problem.code == "E022":
             return True, f"{told} when {place} is free again: {problem}", ""
         hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."

@@ -49,7 +49,7 @@ def evaluation_file(store: Path) -> Path:
 
 def evaluation_label(path: Path) -> str:
     """The evaluation database at a path, for messages: the schema in PostgreSQL, or the path."""
-    return f"the schema {EVALUATION.schema} of {store_label(path)}" if address_at(path) else str(path)
+    return f"schema {EVALUATION.schema} of {store_label(path)}" if address_at(path) else str(path)
 
 
 def _within(transaction: Transaction, query: Query[P, T]) -> Method[P, T]:

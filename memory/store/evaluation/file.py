@@ -191,4 +191,6 @@ def translate_errors_of(path: Path) -> Iterator[None]:
             ),
         }
         actions = problem.actions if address_at(path) else ways.get(problem.code, problem.actions)
-        raise SpeckitError.of([Problem(problem.code, problem.message, _HINT, actions)]) from error
+        raise SpeckitError.of(
+            [Problem(problem.code, problem.message, _HINT, actions, retryable=problem.retryable)]
+        ) from error

@@ -29,10 +29,10 @@ from speckit_memory.memory.store.evaluation.records import (
 PIPELINES = (PipelineRecord("c", "default", 500.0, "one"), PipelineRecord("v", "bm25", None, "other"))
 
 
-def observation(number: int, text: str) -> Observation:
-    """A query with its answer and that of a shadow."""
+def observation(number: int, text: str, at: float = 1000.0) -> Observation:
+    """A query with its answer and that of a shadow, asked so many seconds after `at`."""
     query = QueryRecord(
-        f"{number:016x}", 1000.0 + number, "understand", "simple", "docs", "auto", 10, 1, "s", "abc", 7,
+        f"{number:016x}", at + number, "understand", "simple", "docs", "auto", 10, 1, "s", "abc", 7,
         question={"text": text}, read_point={"now": 1.5}, asked=text,
     )  # fmt: skip
     steps = (StepCost("candidates", "bm25", 1.234, 0, 40, "ran", shared=True),)
