@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from postgres_server import link_at, server
+from postgres_server import database, link_at, server
 from storing.evaluations import observation, record_everything
 
 from speckit_memory import Memory
@@ -32,10 +32,10 @@ READS: tuple[Callable[[EvaluationDatabase], Any], ...] = (
     EvaluationDatabase.judgements, EvaluationDatabase.evaluations, EvaluationDatabase.metrics,
     EvaluationDatabase.flag_changes, EvaluationDatabase.retreats, EvaluationDatabase.variants,
     EvaluationDatabase.kept_bytes, EvaluationDatabase.used_bytes,
-    lambda database: database.labels("list"), lambda database: database.evaluation("a" * 12),
-    lambda database: database.selections(0.0, 0.0), lambda database: database.measured("nDCG@10"),
-    lambda database: database.observation(1), lambda database: database.brought(1001.0),
-    lambda database: any(database.counts().values()),
+    lambda records: records.labels("list"), lambda records: records.evaluation("a" * 12),
+    lambda records: records.selections(0.0, 0.0), lambda records: records.measured("nDCG@10"),
+    lambda records: records.observation(1), lambda records: records.brought(1001.0),
+    lambda records: any(records.counts().values()),
 )  # fmt: skip
 
 
@@ -88,9 +88,9 @@ def test_machines_that_write_at_once_lose_nothing_and_see_one_another(link: Path
         machine.write_text(link.read_text())
 
     def write(number: int) -> None:
-        with EvaluationDatabase.open(links[number]) as database:
+        with EvaluationDatabase.open(links[number]) as records:
             for count in range(10):
-                database.record([observation(100 * number + count, "asked")])
+                records.record([observation(100 * number + count, "asked")])
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -98,10 +98,10 @@ def test_machines_that_write_at_once_lose_nothing_and_see_one_another(link: Path
     for thread in threads:
         thread.join()
 
-    with EvaluationDatabase.open(link, create=False) as database:
-        ids = {query.id for query in database.queries()}
+    with EvaluationDatabase.open(link, create=False) as records:
+        ids = {query.id for query in records.queries()}
         assert ids == {f"{100 * number + count:016x}" for number in range(4) for count in range(10)}
-        assert (len(database.pairs()), database.counts()["queries"]) == (40, 40)
+        assert (len(records.pairs()), records.counts()["queries"]) == (40, 40)
 
 
 def test_a_search_on_one_machine_is_in_the_records_of_the_other(link: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_records_that_a_lost_session_kept_from_being_written_are_written_later(
     link: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Database.open(link).close()
-    recorder, put, now = Recorder(link, RecordingOptions()), observations.put_observation, time.time()
+    recorder, put, now = Recorder(link, RecordingOptions(), 3_600.0), observations.put_observation, time.time()
 
     def lose(connection: Any, seen: Any) -> None:
         monkeypatch.undo()
@@ -146,17 +146,17 @@ def test_records_that_a_lost_session_kept_from_being_written_are_written_later(
     recorder.record(observation(3, "third", now))
     assert recorder.write()
     recorder.close()
-    with EvaluationDatabase.open(link, create=False) as database:
-        assert [query.question for query in database.queries()] == [
+    with EvaluationDatabase.open(link, create=False) as records:
+        assert [query.question for query in records.queries()] == [
             {"text": text} for text in ("first", "second", "third")
         ]
-        assert database.counts()["dropped"] == 0
+        assert records.counts()["dropped"] == 0
 
 
 def test_a_server_that_is_away_stops_the_recording_and_nothing_else(tmp_path: Path) -> None:
     link = tmp_path / "memory.store"
     link.write_text("postgresql://speckit@127.0.0.1:1/nowhere")
-    recorder = Recorder(link, RecordingOptions())
+    recorder = Recorder(link, RecordingOptions(), 3_600.0)
     recorder.record(observation(1, "asked"))
     assert recorder.write()
     assert recorder.problem is not None
@@ -184,35 +184,40 @@ def test_a_file_next_to_a_store_link_is_used_as_long_as_it_is_there(link: Path) 
 def test_questions_have_other_digests_in_each_workspace(link: Path, tmp_path: Path) -> None:
     digests = []
     for store in (link, link_at(tmp_path / "other.store")):
-        with EvaluationDatabase.open(store) as database:
-            database.record([observation(1, "zebrafish"), observation(2, "zebrafish")])
-            first, second = (query.question_digest for query in database.queries())
+        with EvaluationDatabase.open(store) as records:
+            records.record([observation(1, "zebrafish"), observation(2, "zebrafish")])
+            first, second = (query.question_digest for query in records.queries())
             assert first == second
             digests.append(first)
     assert digests[0] != digests[1]
 
 
 def test_a_later_schema_is_made_for_all_workspaces_and_refused_by_earlier_versions(
-    both: tuple[EvaluationDatabase, EvaluationDatabase], monkeypatch: pytest.MonkeyPatch, link: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def digests(database: EvaluationDatabase) -> list[Any]:
-        with database._file.reading() as connection:
+    def digests(one: EvaluationDatabase) -> list[Any]:
+        with one._file.reading() as connection:
             return list(row_digests(connection, evaluation_parts()))
 
-    current, before = schema.EVALUATION, [digests(database) for database in both]
+    links = [link_at(tmp_path / name, database("later")) for name in ("one.store", "other.store")]
+    for link in links:
+        record_everything(link)
+    both = [EvaluationDatabase.open(link) for link in links]
+    current, before = schema.EVALUATION, [digests(one) for one in both]
     text = "ALTER TABLE labels ADD COLUMN why TEXT NOT NULL DEFAULT ''; UPDATE labels SET why = 'earlier'"
     for name, statements in (("9998_broken", f"{text}; UPDATE nothing SET a = 1"), ("9999_later", text)):
         later = dataclasses.replace(current, steps=(*current.steps, Migration(name, statements)))
         monkeypatch.setattr("speckit_memory.memory.store.evaluation.workspace.EVALUATION", later)
         if name == "9998_broken":
             with pytest.raises(SpeckitError, match=r"E023 .*9998_broken"):
-                EvaluationDatabase.open(link)
-    with EvaluationDatabase.open(link) as database, database._file.reading() as connection:
-        assert connection.execute("SELECT why FROM labels").fetchall() == [("earlier",)]
-    assert [digests(database) for database in both] == before
+                EvaluationDatabase.open(links[0])
+    for link in links:
+        with EvaluationDatabase.open(link) as one, one._file.reading() as connection:
+            assert connection.execute("SELECT why FROM labels").fetchall() == [("earlier",)]
+    assert [digests(one) for one in both] == before
+    for one in both:
+        one.close()
     monkeypatch.undo()
     with pytest.raises(SpeckitError, match=r"E025 .*9999_later") as raised:
-        EvaluationDatabase.open(link)
+        EvaluationDatabase.open(links[0])
     assert raised.value.problems[0].actions == ("upgrade speckit-memory",)
-    with psycopg.connect(server(), autocommit=True) as session:  # for the tests that follow
-        session.execute("DROP SCHEMA speckit_evaluation CASCADE")
