@@ -137,7 +137,14 @@ def _names(url: str) -> tuple[str, str]:
 
 
 def connect(url: str, vector: int, workspace: int, schema: str = SCHEMA) -> Any:
-    """A new session in a workspace. Raises the driver's errors."""
+    """A new session in a workspace. Raises the driver's errors.
+
+    Args:
+        url: The address of the database.
+        vector: The number of pgvector's type.
+        workspace: The number of the workspace.
+        schema: The name of the schema.
+    """
     import psycopg
 
     from speckit_memory.memory.store.postgres.adapters import adapters

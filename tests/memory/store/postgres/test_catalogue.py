@@ -1,7 +1,8 @@
 """Every table, key and view of a database in PostgreSQL keeps workspaces apart: read from the catalogue of the server.
 
-That holds for the store and for the evaluation database, each in its schema. Two tables have no workspace of their own. `migrations` says which schema the database has, which is one for all.
-`workspaces` gives the names their numbers, and shows a session only the name that it was opened with.
+That holds for the store and for the evaluation database, each in its schema. Two tables have no workspace of their own.
+`migrations` says which schema the database has, which is one for all. `workspaces` gives the names their numbers, and
+shows a session only the name that it was opened with.
 """
 
 from __future__ import annotations
