@@ -1,7 +1,7 @@
 """Addresses of stores in PostgreSQL, and the store links that represent them in a workspace.
 
-A *store link* is a small file with the address of a store. What lies next to a store file, such as segments and the
-evaluation database, lies next to the link.
+A *store link* is a small file with the address of a store. What lies next to a store file, such as segments, lies next
+to the link; the evaluation database is in the same database as the store.
 """
 
 from __future__ import annotations

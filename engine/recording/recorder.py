@@ -96,12 +96,12 @@ class _Waiting:
 class Recorder:
     """Stores observations of answers for comparisons. Every method returns at once; a thread writes shortly afterwards.
 
-    Thread-safe. While the file is busy, everything waits; if it cannot be used, nothing is recorded, and `problem` says
-    why. Lost records are counted, and the count is written once possible.
+    Thread-safe. While the database is busy, everything waits; if it cannot be used, nothing is recorded, and `problem`
+    says why. Lost records are counted, and the count is written once possible.
     """
 
     def __init__(self, store: Path, wanted: RecordingOptions, seconds: float = SECONDS) -> None:
-        """For the store at this path. The evaluation database is a file next to it, created with the first record."""
+        """For the store at this path. Its evaluation database is created with the first record."""
         self.wanted = wanted
         self.path = evaluation_file(store)
         self.problem: SpeckitError | None = None
@@ -194,7 +194,8 @@ class Recorder:
             try:
                 self._written(waiting)
             except SpeckitError as error:
-                if error.code == "E022":
+                # busy, or a session was lost before anything was written
+                if error.code == "E022" or (error.code == "E021" and error.problems[0].retryable):
                     LOGGER.info("%d notes are written later: %s", len(waiting), error)
                     with self._guard:
                         # Later records stay behind the earlier ones.

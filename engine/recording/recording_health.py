@@ -10,7 +10,7 @@ import numpy as np
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.errors import SpeckitError
 from speckit_memory.errors.echo import plural
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_label, open_if_there
 from speckit_memory.pipeline.roles.composition import Pipeline
 
 _MB = 1_000_000
@@ -41,20 +41,20 @@ def notes(recorder: Recorder) -> tuple[bool, str, str]:
     }[wanted.record]
     if recorder.only_read:
         return True, "nothing is recorded, as the store is read-only", ""
-    if not (recorder.path.exists() or recorder.problem):
-        return True, f"{told}; there is no {recorder.path} yet" if recorder.on else told, ""
+    place = evaluation_label(recorder.path)
     try:
         if recorder.problem:
             raise recorder.problem
         with EvaluationDatabase.open(recorder.path, create=False) as database:
-            counts, for_good = database.counts(), database.kept_bytes() / _MB
+            counts, size, for_good = database.counts(), database.used_bytes() / _MB, database.kept_bytes() / _MB
     except SpeckitError as error:
         problem = error.problems[0]
+        if problem.code == "E010" and not recorder.problem:
+            return True, f"{told}; there is nothing in {place} yet" if recorder.on else told, ""
         if problem.code == "E022":
-            return True, f"{told} when {recorder.path} is free again: {problem}", ""
+            return True, f"{told} when {place} is free again: {problem}", ""
         hint = f"Searches are answered, but not recorded. To record them: {'; or '.join(problem.actions)}."
         return recorder.problem is None and not recorder.on, str(problem), hint
-    size = recorder.path.stat().st_size / _MB
     kept = ", ".join(
         (plural(counts[name], noun) if noun else f"{counts[name]:,} ") + rest
         for name, (noun, rest) in _SAID.items()
@@ -63,7 +63,7 @@ def notes(recorder: Recorder) -> tuple[bool, str, str]:
     room = f"{size:.1f} MB"
     if for_good >= 0.1:
         room += f", of which {for_good:.1f} MB of comparisons and judgements are kept permanently, beyond max_mb"
-    return True, f"{told} in {recorder.path} ({room}): {kept}", ""
+    return True, f"{told} in {place} ({room}): {kept}", ""
 
 
 LATEST = 1_000
@@ -106,12 +106,12 @@ def told_latency(recorder: Recorder, pipeline: Pipeline) -> tuple[str, str]:
     """The percentiles of a pipeline's recorded searches, and a hint if one exceeds its budget."""
     recorder.write()
     times: dict[str, list[float]] = {}
-    if recorder.path.exists():
-        try:
-            with EvaluationDatabase.open(recorder.path, create=False) as database:
+    try:
+        if (found := open_if_there(recorder.path)) is not None:
+            with found as database:
                 times = {one: database.served_times(pipeline.hash, one, LATEST) for one in COMPLEXITIES}
-        except SpeckitError:
-            return "not known, as the records of searches cannot be read", ""  # the check of that file says why
+    except SpeckitError:
+        return "not known, as the records of searches cannot be read", ""  # the check of that database says why
     enough = [
         Percentile.of(complexity, noted, pipeline.budgets_ms[complexity])
         for complexity, noted in times.items()

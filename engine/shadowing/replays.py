@@ -16,7 +16,7 @@ from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.shadowing.replayer import ENDED, ReplayTask
 from speckit_memory.engine.shadowing.variant import ShadowState
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, open_if_there
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Arm,
@@ -170,10 +170,10 @@ class Replays:
         if not self._shadows:
             return True
         self._recorder.write(at_once=True)
-        if not self._recorder.path.exists():
+        if (kept := open_if_there(self._recorder.path)) is None:
             return True
         until = float("inf") if seconds is None else time.monotonic() + seconds
-        with EvaluationDatabase.open(self._recorder.path, create=False) as database:
+        with kept as database:
             self._begin(database, opened)
             found = self._found(database, opened)
             total, done = sum(one.left for one in found), 0

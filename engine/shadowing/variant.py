@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from speckit_memory.engine.shadowing.placement import REST_SECONDS, WINDOW, Place, Placement
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, open_if_there
 from speckit_memory.memory.store.evaluation.records import Mode, PlacementChange
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant
 from speckit_memory.pipeline.running.runner import Runner
@@ -38,12 +38,13 @@ def earlier(path: Path, control: str, variants: Iterable[str]) -> dict[str, Earl
 
     Empty if there is no evaluation database; None if it cannot be read now, which health reports.
     """
-    if not path.exists():
-        return {}
-    with suppress(SpeckitError), EvaluationDatabase.open(path, create=False) as database:
-        told = [one for one in database.retreats() if one.control == control and one.placement in get_args(Place)]
-        moved = {one.variant: one for one in told}
-        return {variant: _earlier(database, control, variant, moved.get(variant)) for variant in variants}
+    with suppress(SpeckitError):
+        if (kept := open_if_there(path)) is None:
+            return {}
+        with kept as database:
+            told = [one for one in database.retreats() if one.control == control and one.placement in get_args(Place)]
+            moved = {one.variant: one for one in told}
+            return {variant: _earlier(database, control, variant, moved.get(variant)) for variant in variants}
     return None
 
 
@@ -200,7 +201,7 @@ def tally_states(states: Sequence[ShadowState], control: str, recorder: Recorder
     If the evaluation database cannot be read, which health reports, the counts are those of this process.
     """
     recorder.write()
-    if states and recorder.path.exists():
+    if states:
         with suppress(SpeckitError), EvaluationDatabase.open(recorder.path, create=False) as database:
             return tuple(_with_counts(state, control, database) for state in states)
     return tuple(states)

@@ -28,7 +28,7 @@ from speckit_memory.evaluation.experiments.implicit_feedback import implicit_fee
 from speckit_memory.evaluation.running.run import load_pipelines
 from speckit_memory.evaluation.statistics.metrics import evaluate, relevant
 from speckit_memory.evaluation.statistics.report import as_document
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_label
 from speckit_memory.memory.store.evaluation.records import (
     Arm,
     EvaluationFigure,
@@ -228,7 +228,7 @@ def _store(result: ReplayReport) -> ReplayReport:
             database.keep(stored, figures)
     except SpeckitError as error:
         return replace(result, keeping=not_stored(error))
-    return replace(result, keeping=f"kept as {report.id} in {result.log}", is_kept=True)
+    return replace(result, keeping=f"kept as {report.id} in {evaluation_label(result.log)}", is_kept=True)
 
 
 def _per_query(judged: JudgedExperiment) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from speckit_memory.evaluation.comparing.compare_report import CompareReport
 from speckit_memory.evaluation.experiments.flag_evidence import KIND as PROMOTION
 from speckit_memory.evaluation.judging.preferences import KIND as PREFERENCES
 from speckit_memory.evaluation.statistics.report import Report, Table
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, read_if_there
+from speckit_memory.memory.store.evaluation.database import (
+    EvaluationDatabase,
+    evaluation_file,
+    evaluation_label,
+    read_if_there,
+)
 from speckit_memory.memory.store.evaluation.records import StoredEvaluation, StoredFigure
 
 NOT_WANTED = "not kept: --no-keep"
@@ -42,7 +47,7 @@ def store_report(report: CompareReport, store: Path | None, further: Mapping[str
             database.keep(report.stored(further), report.snapshots())
     except SpeckitError as error:
         return replace(report, keeping=not_stored(error), is_kept=False)
-    return replace(report, keeping=f"kept as {report.id} in {file}")
+    return replace(report, keeping=f"kept as {report.id} in {evaluation_label(file)}")
 
 
 def not_stored(error: SpeckitError) -> str:

@@ -183,10 +183,7 @@ def _by_pair(judgements: Judgements, texts: Mapping[str, str], documents: Mappin
 
 def _earlier_judgements(store: Path | None, name: str) -> Sequence[Mapping[str, Any]]:
     """The earlier judgements of a dataset with their judges, in order."""
-    if store is None or not evaluation_file(store).is_file():
-        return ()
-    with EvaluationDatabase.open(evaluation_file(store)) as database:
-        stored = database.evaluation(name)
+    stored = None if store is None else read_if_there(store, lambda database: database.evaluation(name))
     judgements: Sequence[Mapping[str, Any]] = stored.document["judgements"] if stored else ()
     return judgements
 

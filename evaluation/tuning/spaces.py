@@ -29,7 +29,7 @@ from speckit_memory.evaluation.statistics.agreement import agree_each
 from speckit_memory.evaluation.statistics.comparison import Comparison, Values, compare
 from speckit_memory.evaluation.statistics.metrics import DEPTH, METRICS, evaluate
 from speckit_memory.evaluation.statistics.report import Report, Table, as_document
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, read_if_there
 from speckit_memory.memory.store.file.copying import copy_into
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Tier
@@ -209,11 +209,7 @@ def _make_queries(memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _asked_before(memory: Memory) -> list[dict[str, Any]]:
-    log = evaluation_file(memory.session.database.path)
-    if not log.exists():
-        return []
-    with EvaluationDatabase.open(log, create=False) as database:
-        served = database.served(None)
+    served = read_if_there(memory.session.database.path, EvaluationDatabase.served) or ()
     asked = [dict(seen.query.question) for seen in served if seen.query.question]
     return [
         {name: question[name] for name in ("text", "folder", "tier", "context_type") if name in question}

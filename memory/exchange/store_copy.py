@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from speckit_memory.config.workspace.store_address import address_at, store_label
@@ -18,21 +18,34 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.checkpoints import deletions
 from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.memory.store.evaluation.database import BUSY_TIMEOUT_MS, evaluation_file
-from speckit_memory.memory.store.evaluation.file import EvaluationFile
-from speckit_memory.memory.store.file.connection import Connection, Database
-from speckit_memory.memory.store.file.copying import copy_into
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
+from speckit_memory.memory.store.evaluation.workspace import evaluation_at
+from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.store_file import unfinished_file
+from speckit_memory.memory.store.file.opening import STORE
+from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.postgres import copying as workspaces
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
-from speckit_memory.memory.store.transfer.row_copy import RowCopy, TableDigest, digests, total_rows
+from speckit_memory.memory.store.transfer.row_copy import (
+    RowCopy,
+    StoreRowCopy,
+    TableDigest,
+    digests,
+    evaluation_parts,
+    row_digests,
+    total_rows,
+    total_steps,
+)
 
 OnProgress = Callable[[int, int], None]
+SCHEMAS = (STORE.schema, EVALUATION.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCopy:
-    """A finished copy: the tables, which are equal in both stores, and what lies next to the store."""
+    """A finished copy: the tables, which are equal in both stores, and what lies next to the store. The names of the
+    evaluation database's tables begin with `evaluation.`"""
 
     tables: tuple[TableDigest, ...]
     checkpoints: int
@@ -61,16 +74,19 @@ def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
     with (
         Database.open(source, create=False) as origin,
         origin.snapshot_read() as there,
+        _records(source) as records,
         _unfinished(target) as copy,
         translate_errors(target),
     ):
-        count = _Counter(total_rows(there) * 2, progress)
-        RowCopy(there, copy, count).run()
-        tables = tuple(_compared(origin, there, copy, count))
+        recorded = 0 if records is None else total_rows(records, evaluation_parts())
+        count = _Counter((total_steps(there) + recorded) * 2, progress)
+        StoreRowCopy(there, copy, count).run()
+        pairs = zip(digests(origin, there), digests(copy, copy.reader()), strict=True)
+        tables = tuple(_compared(source, pairs, count))
         saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
-        evaluation = _copy_evaluation(source, target)
+        tables += _copy_evaluation(records, source, target, count)
         _finish(copy, target)
-    return StoreCopy(tables, saved[0], saved[1], evaluation)
+    return StoreCopy(tables, saved[0], saved[1], records is not None)
 
 
 class _Counter:
@@ -86,8 +102,8 @@ class _Counter:
 
 def _require_free(target: Path) -> None:
     if address_at(target):
-        taken = workspaces.workspace_exists(target)
-        begun = workspaces.workspace_exists(target, unfinished=True)
+        taken = workspaces.workspace_exists(target, SCHEMAS)
+        begun = workspaces.workspace_exists(target, SCHEMAS, unfinished=True)
     else:
         taken, begun = os.path.lexists(target), unfinished_file(target).exists()
     if taken:
@@ -95,7 +111,7 @@ def _require_free(target: Path) -> None:
         raise SpeckitError("E014", f"{store_label(target)} exists already; a copy is a new store", actions=actions)
     if not begun:
         for found in (evaluation_file(target), Folder(target).path, deletions.shelf(target).path):
-            if os.path.lexists(found):
+            if found != target and os.path.lexists(found):
                 actions = (f"move {found} away",)
                 raise SpeckitError("E014", f"{found} exists already and belongs to another store", actions=actions)
 
@@ -111,16 +127,27 @@ def _unfinished(target: Path) -> Iterator[Database]:
             yield database
 
 
+@contextmanager
+def _records(store: Path) -> Iterator[Connection | None]:
+    """A snapshot of a store's evaluation database; None if there is none."""
+    database = evaluation_at(evaluation_file(store), create=False, busy_timeout_ms=BUSY_TIMEOUT_MS)
+    with closing(database):
+        if not database.is_there():
+            yield None
+            return
+        with database.reading() as connection:
+            yield connection
+
+
 def _compared(
-    origin: Database, there: Connection, copy: Database, count: Callable[[int], None]
+    source: Path, pairs: Iterable[tuple[TableDigest, TableDigest]], count: Callable[[int], None]
 ) -> Iterator[TableDigest]:
-    """The digest of each table. Raises E024 for one that is not equal."""
-    here = copy.reader()
-    for wanted, found in zip(digests(origin, there), digests(copy, here), strict=True):
+    """The digest of each table of the source, compared with that of the copy. Raises E024 for one that is not equal."""
+    for wanted, found in pairs:
         if wanted != found:
             raise SpeckitError(
                 "E024",
-                f"the copy differs from {store_label(origin.path)} in {wanted.name}: "
+                f"the copy differs from {store_label(source)} in {wanted.name}: "
                 f"{wanted.rows:,} rows with the digest "
                 f"{wanted.digest}, but {found.rows:,} with {found.digest}",
                 hint="The copy stays unfinished. An index of words that is out of step with its texts cannot be equal.",
@@ -146,32 +173,48 @@ def _copy_folder(source: Folder, target: Folder) -> int:
     return len(copied)
 
 
-def _copy_evaluation(source: Path, target: Path) -> bool:
-    """Copies the evaluation database, if there is one."""
-    file = evaluation_file(source)
-    if not file.exists():
-        return False
-    opened = EvaluationFile(file, create=False, busy_timeout_ms=BUSY_TIMEOUT_MS)
-    try:
-        with translate_errors(evaluation_file(target)):
-            copy_into(opened.open(), evaluation_file(target))
-    finally:
-        opened.close()
-    return True
+def _copy_evaluation(
+    records: Connection | None, source: Path, target: Path, count: Callable[[int], None]
+) -> tuple[TableDigest, ...]:
+    """Copies the evaluation database and compares it; returns the digests of its tables.
+
+    With None, empties that of another store whose copy to this place was interrupted.
+    """
+    place = target if address_at(target) else evaluation_file(target)
+    copied = evaluation_parts()
+    database = evaluation_at(place, create=records is not None, busy_timeout_ms=BUSY_TIMEOUT_MS, unfinished=True)
+    with closing(database), translate_errors(place):
+        if records is None:
+            if database.is_there():
+                with database.writing() as connection:
+                    txn, first = Transaction(connection), copied[0]
+                    first.clear(txn)
+                    first.insert(txn, seeds(EVALUATION.steps, (first.name,))[first.name])
+            return ()
+        RowCopy(records, database.open(), copied, count).run()
+        pairs = zip(row_digests(records, copied), row_digests(database.open(), copied), strict=True)
+        return tuple(replace(one, name=f"evaluation.{one.name}") for one in _compared(source, pairs, count))
 
 
 def _finish(copy: Database, target: Path) -> None:
     """Gives the copy its name."""
     if isinstance(copy, PostgresDatabase):
         with copy.write() as txn:
-            workspaces.give_name(copy, txn)
+            workspaces.give_name(copy, txn, SCHEMAS)
         return
     copy.close()
+    if unfinished_file(evaluation_file(target)).exists():
+        _rename(evaluation_file(target))
+    _rename(target)
+
+
+def _rename(target: Path) -> None:
+    """Gives a finished file its name."""
     path = unfinished_file(target)
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         raise SpeckitError("E022", f"{path} is open in another process", actions=("copy again when it has ended",))
     try:
-        path.rename(target)
+        path.replace(target)
     except OSError as error:
         raise SpeckitError("E020", f"{path} could not be renamed: {error.strerror}") from error

@@ -60,14 +60,10 @@ class ActiveComponents:
 
     def opened(self, *, create: bool) -> EvaluationDatabase | None:
         """The evaluation database; None if there is none and `create` is False."""
-        from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+        from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file, open_if_there
 
-        try:
-            return EvaluationDatabase.open(evaluation_file(self.config.db), create=create)
-        except SpeckitError as error:
-            if error.code == "E010":
-                return None
-            raise
+        path = evaluation_file(self.config.db)
+        return EvaluationDatabase.open(path) if create else open_if_there(path)
 
     def _waited_for(self, step: str) -> str:
         try:

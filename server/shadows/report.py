@@ -19,7 +19,7 @@ from speckit_memory.evaluation.experiments.experiment_sentence import names
 from speckit_memory.evaluation.experiments.experiments import JudgedExperiment, PipelineLabel, judge_experiments
 from speckit_memory.evaluation.experiments.flag_evidence import missing
 from speckit_memory.evaluation.statistics.report import CODE, Report, Table, as_document
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+from speckit_memory.memory.store.evaluation.database import evaluation_file, open_if_there
 from speckit_memory.memory.store.evaluation.records import PlacementChange
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.reading.reader import get_memory
@@ -200,12 +200,12 @@ def read(store: Path, *, since: float | None, experiment: str, now: float, nothi
         SpeckitError: E030 for an unknown experiment, or if a database cannot be opened.
     """
     current = cache(lambda: current_pipelines(store))
-    file = evaluation_file(store)
-    if not file.exists():
+    kept = open_if_there(evaluation_file(store))
+    if kept is None:
         if experiment:
             raise unknown(experiment, ())
         return ShadowReport(since, now, (), {}, nothing())
-    with closing(EvaluationDatabase.open(file, create=False)) as database:
+    with kept as database:
         found = judge_experiments(database, since=since, experiment=experiment, known=lambda: current().names)
         if experiment and not found:
             raise unknown(experiment, [one.id for one in database.experiments()])

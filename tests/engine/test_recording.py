@@ -461,7 +461,7 @@ def test_what_is_old_or_too_much_is_given_up_as_the_workspace_says(saying: Said,
 
 def test_the_report_on_health_says_where_what_is_noted(saying: Said, path: Path) -> None:
     with saying("{keep_texts: never}") as memory:
-        assert check(memory).detail == f"served queries are recorded without texts; there is no {path} yet"
+        assert check(memory).detail == f"served queries are recorded without texts; there is nothing in {path} yet"
         memory.feedback.delivered(memory.search("rank fusion", query_id=ID))  # which is in no sample
         told = check(memory).detail
         assert told.startswith(f"served queries are recorded without texts in {path} (")

@@ -14,7 +14,7 @@ from speckit_memory.memory.store.file.connection import Database
 CONTRACT = (
     *("memory/store/test_consolidation", "memory/store/test_statements", "memory/store/tables/test_edges"),
     *("memory/store/tables/test_link_targets", "memory/store/tables/test_working_memory"),
-    "memory/store/writing/test_near_duplicates",
+    *("memory/store/writing/test_near_duplicates", "memory/store/evaluation/test_records_of_answers"),
 )
 """They run over PostgreSQL in the fast tier too."""
 CONTRACT_OF_PROOF = (

@@ -7,6 +7,7 @@ that is found when the later one is recorded, while the words of both are kept, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def _answers(connection: Connection, first: float, last: float) -> Iterator[_Ans
 
 
 _SELECTED = """
-SELECT u."query", u.memory, u."use", u.rank, u.at, q.question ->> 'text'
+SELECT u."query", u.memory, u."use", u.rank, u.at, q.question
 FROM uses u JOIN queries q ON q.id = u."query"
 WHERE u.at >= ? AND q.at >= ? AND q.question IS NOT NULL ORDER BY u.at, u."query", u.memory, u."use"
 """
@@ -92,7 +93,12 @@ class SelectionEvent:
 def selections(connection: Connection, since: float, asked_since: float) -> list[SelectionEvent]:
     """Uses since `since` with the question, asked since `asked_since`, whose answer contained the memory. Only
     questions with stored text are returned."""
-    return [SelectionEvent(*row) for row in rows(connection, _SELECTED, (since, asked_since)) if row[-1]]
+    found = rows(connection, _SELECTED, (since, asked_since))
+    return [
+        SelectionEvent(query, memory, use, rank, at, text)
+        for query, memory, use, rank, at, question in found
+        if (text := json.loads(question).get("text"))
+    ]
 
 
 REPHRASED_WITHIN_SECONDS = 60.0
@@ -101,7 +107,7 @@ MOST_BEFORE = 20
 """Earlier queries of a session that are compared, the latest ones. Callers without a session share one: busy servers
 would otherwise compare each query with thousands."""
 _ASKED_BEFORE = """
-SELECT q.number, q.question ->> 'text', c.memories FROM queries q JOIN answers c ON c.query = q.number
+SELECT q.number, q.question, c.memories FROM queries q JOIN answers c ON c.query = q.number
 AND c.mode = 'served' WHERE q.at BETWEEN ? AND ? AND q.session = ? AND q.id <> ? AND q.rephrased_by = ''
 AND q.question IS NOT NULL AND c.failure = '' ORDER BY q.number DESC LIMIT ?
 """
@@ -119,7 +125,9 @@ def mark_rephrased(connection: Connection, seen: Observation, are_similar: Calla
     )
     rephrased = [
         (later.id, number)
-        for number, words, memories in list(asked)
-        if words and answer.isdisjoint(packing.integers(memories)) and are_similar(words, text)
+        for number, question, memories in asked
+        if (words := json.loads(question).get("text"))
+        and answer.isdisjoint(packing.integers(memories))
+        and are_similar(words, text)
     ]
     connection.executemany("UPDATE queries SET rephrased_by = ? WHERE number = ?", rephrased)

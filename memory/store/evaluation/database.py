@@ -1,4 +1,4 @@
-"""The evaluation database: comparisons of pipelines, in a separate file next to the store (feature E1)."""
+"""The evaluation database: comparisons of pipelines, separate from the store (feature E1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from speckit_memory.errors import SpeckitError
+from speckit_memory.config.workspace.store_address import address_at, store_label
 from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -23,6 +23,8 @@ from speckit_memory.memory.store.evaluation.records import (
     UsageSignal,
     UseRecord,
 )
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
+from speckit_memory.memory.store.evaluation.workspace import evaluation_at
 from speckit_memory.memory.store.file.connection import Connection
 
 T = TypeVar("T")
@@ -36,8 +38,18 @@ BUSY_TIMEOUT_MS = 1_000
 
 
 def evaluation_file(store: Path) -> Path:
-    """Path of a store's evaluation database: `memory.evaluation.db` next to `memory.db`."""
-    return store.parent / f"{store.stem}.evaluation.db"
+    """Path of a store's evaluation database: `memory.evaluation.db` next to `memory.db`.
+
+    That of a store in PostgreSQL is in its database, and the path is the store link; but a file next to the link, which
+    earlier versions made, is used as long as it is there.
+    """
+    file = store.parent / f"{store.stem}.evaluation.db"
+    return store if address_at(store) and not file.exists() else file
+
+
+def evaluation_label(path: Path) -> str:
+    """The evaluation database at a path, for messages: the schema in PostgreSQL, or the path."""
+    return f"schema {EVALUATION.schema} of {store_label(path)}" if address_at(path) else str(path)
 
 
 def _within(transaction: Transaction, query: Query[P, T]) -> Method[P, T]:
@@ -56,7 +68,8 @@ class EvaluationDatabase:
 
     Most methods are functions of the modules beside this one, in a transaction of their own. Times are epoch seconds;
     `since` None means all. Every method raises the errors of `open`, since the file may be deleted, replaced or damaged
-    at any time. A deleted file is created again if `create` allowed that.
+    at any time. A deleted file is created again if `create` allowed that. Those of a workspace in PostgreSQL are shared
+    by all who use the workspace.
     """
 
     def __init__(self, file: EvaluationFile) -> None:
@@ -67,18 +80,20 @@ class EvaluationDatabase:
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """Opens the database in this file and migrates it; `create` allows a new file.
+        """Opens the database in this file, or of the workspace of this store link, and migrates it; `create` allows a
+        new one.
 
         Raises E010 (missing), E011 or E020 (not readable or writable), E014 (a folder), E022 (busy), E023 (a migration
-        failed), E024 (of another program, or damaged) and E025 (newer than this version).
+        failed), E024 (of another program, or damaged) and E025 (newer than this version); for a store link those of
+        `PostgresDatabase.open`.
         """
-        file = EvaluationFile(path, create=create, busy_timeout_ms=busy_timeout_ms)
+        file = evaluation_at(path, create=create, busy_timeout_ms=busy_timeout_ms)
         file.open()
         return cls(file)
 
     @property
     def path(self) -> Path:
-        """The path of the file."""
+        """The path of the file or of the store link."""
         return self._file.path
 
     def __enter__(self) -> Self:
@@ -160,7 +175,7 @@ class EvaluationDatabase:
             with self._file.writing() as connection:
                 count = losses.prune_before(connection, before)
                 # Age first; only if nothing is too old does the size decide.
-                if not count and losses.bytes_to_give_up(connection) > max_bytes:
+                if not count and self._file.used_bytes(connection) - losses.kept_bytes(connection) > max_bytes:
                     moment = losses.moment_of(connection)
                     count = losses.prune_before(connection, moment) if moment is not None else 0
                 count += losses.forget_texts(connection, texts_before)
@@ -218,6 +233,11 @@ class EvaluationDatabase:
     flag_changes = _within(EvaluationFile.reading, query_facts.flag_changes)
     retreats = _within(EvaluationFile.reading, query_facts.retreats)
 
+    def used_bytes(self) -> int:
+        """Size in bytes of all records."""
+        with self._file.reading() as connection:
+            return self._file.used_bytes(connection)
+
     # sizes
     kept_bytes = _within(EvaluationFile.reading, losses.kept_bytes)
     counts = _within(EvaluationFile.reading, losses.counts)
@@ -225,10 +245,14 @@ class EvaluationDatabase:
 
 def read_if_there(store: Path, read: Callable[[EvaluationDatabase], T]) -> T | None:
     """The result of `read` on a store's evaluation database; None if there is none. Raises other errors of `open`."""
-    try:
-        with EvaluationDatabase.open(evaluation_file(store), create=False) as database:
-            return read(database)
-    except SpeckitError as error:
-        if error.code != "E010":
-            raise
+    database = open_if_there(evaluation_file(store))
+    if database is None:
         return None
+    with database:
+        return read(database)
+
+
+def open_if_there(path: Path) -> EvaluationDatabase | None:
+    """The evaluation database at a path; None if there is none. Raises other errors of `open`."""
+    file = evaluation_at(path, create=False, busy_timeout_ms=BUSY_TIMEOUT_MS)
+    return EvaluationDatabase(file) if file.is_there() else None

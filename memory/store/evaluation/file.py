@@ -8,7 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
+from speckit_memory.config.workspace.store_address import address_at, store_label
 from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.memory.store.evaluation import losses
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.connection import Connection, DriverError
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
@@ -71,7 +73,7 @@ class EvaluationFile:
         Raises E010 (missing, and not allowed to be created), E011 or E020 (not readable or writable), E014 (a folder),
         E022 (busy), E024 (of another program, or damaged) and E025 (newer than this version).
         """
-        with self._guard, _translate_errors(self.path):
+        with self._guard, translate_errors_of(self.path):
             # device and inode: a file that was deleted or replaced since is opened again
             if self._connection is not None and self._file == self._found():
                 return self._connection
@@ -97,12 +99,26 @@ class EvaluationFile:
             self._connection = connection
             return connection
 
+    def is_there(self) -> bool:
+        """Whether it can be opened: False if it is missing and may not be created. Raises other errors of `open`."""
+        try:
+            self.open()
+        except SpeckitError as error:
+            if error.code != "E010":
+                raise
+            return False
+        return True
+
     def empty_log(self) -> bool:
         """Copies the log into the file and truncates it, since it may hold deleted data; False while other connections
         use it."""
-        with self._guard, _translate_errors(self.path):
+        with self._guard, translate_errors_of(self.path):
             busy, *_ = self.open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
             return not busy
+
+    def used_bytes(self, connection: Connection) -> int:
+        """Size in bytes of all records, without free pages."""
+        return losses.used_bytes(connection)
 
     def close(self) -> None:
         """Closes the connection; the next transaction opens another one."""
@@ -114,7 +130,7 @@ class EvaluationFile:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
-        with self._guard, _translate_errors(self.path):
+        with self._guard, translate_errors_of(self.path):
             connection = self.open()
             connection.execute(begin)
             try:
@@ -128,7 +144,7 @@ class EvaluationFile:
     def _require(self) -> None:
         require_sqlite()
         if not self._create and not store_is_there(self.path):
-            raise SpeckitError("E010", f"there is no evaluation database at {self.path}", actions=("run a search",))
+            raise missing(self.path)
         require_file(self.path, self._create or self._is_empty(), start_of)
         if self._create:
             keep_out_of_git(self.path.parent)
@@ -149,8 +165,13 @@ class EvaluationFile:
         return found.st_dev, found.st_ino
 
 
+def missing(path: Path) -> SpeckitError:
+    """E010: there is no evaluation database."""
+    return SpeckitError("E010", f"there is no evaluation database at {store_label(path)}", actions=("run a search",))
+
+
 @contextmanager
-def _translate_errors(path: Path) -> Iterator[None]:
+def translate_errors_of(path: Path) -> Iterator[None]:
     """Adds to every failure that no memory is lost, and what to do about an unusable file."""
     try:
         with translate_errors(path):
@@ -159,7 +180,7 @@ def _translate_errors(path: Path) -> Iterator[None]:
         problem = error.problems[0]
         if problem.hint == _HINT:
             raise
-        actions = {
+        ways = {
             "E024": (
                 f"copy {path} with its -wal and -shm: its records exist nowhere else",
                 "then delete them: an empty one will be made",
@@ -168,5 +189,8 @@ def _translate_errors(path: Path) -> Iterator[None]:
                 "upgrade speckit-memory",
                 f"or move {path} with its -wal and -shm away: an empty one will be made",
             ),
-        }.get(problem.code, problem.actions)
-        raise SpeckitError.of([Problem(problem.code, problem.message, _HINT, actions)]) from error
+        }
+        actions = problem.actions if address_at(path) else ways.get(problem.code, problem.actions)
+        raise SpeckitError.of(
+            [Problem(problem.code, problem.message, _HINT, actions, retryable=problem.retryable)]
+        ) from error

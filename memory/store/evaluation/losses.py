@@ -20,20 +20,20 @@ INSERT INTO pruned SELECT c.pipeline, v.pipeline, v.mode, count(*), max(q.at)
 FROM queries q JOIN answers v ON v.query = q.number JOIN pairs p ON p.answer = v.number
 JOIN answers c ON c.query = q.number AND c.mode = 'served'
 WHERE q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number LIMIT ?2) GROUP BY 1, 2, 3
-ON CONFLICT DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+ON CONFLICT DO UPDATE SET count = pruned.count + excluded.count, last = max(pruned.last, excluded.last)
 """
 _COUNT_QUERIES = """
-INSERT INTO pruned SELECT coalesce(max(c.pipeline), ''), '', '', count(*), max(q.at)
+INSERT INTO pruned SELECT coalesce(c.pipeline, ''), '', '', count(*), max(q.at)
 FROM queries q LEFT JOIN answers c ON c.query = q.number AND c.mode = 'served'
-WHERE q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number LIMIT ?2) GROUP BY c.pipeline
-ON CONFLICT DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+WHERE q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number LIMIT ?2) GROUP BY 1
+ON CONFLICT DO UPDATE SET count = pruned.count + excluded.count, last = max(pruned.last, excluded.last)
 """
 _GIVE_UP = "DELETE FROM queries WHERE number IN (SELECT number FROM queries WHERE at < ? ORDER BY at, number LIMIT ?)"
 _COUNT_REPLAYS = """
 INSERT INTO pruned SELECT r.control, r.variant, 'shadow', count(*), max(q.at) FROM replays r JOIN queries q
 ON q.number = r.query WHERE r.basis <> 'gone'
 AND q.number IN (SELECT number FROM queries WHERE at < ?1 ORDER BY at, number LIMIT ?2) GROUP BY 1, 2
-ON CONFLICT DO UPDATE SET count = count + excluded.count, last = max(last, excluded.last)
+ON CONFLICT DO UPDATE SET count = pruned.count + excluded.count, last = max(pruned.last, excluded.last)
 """
 _FORGET = """
 UPDATE queries SET question = NULL, read_point = NULL
@@ -53,7 +53,8 @@ def put_dropped(connection: Connection, dropped: DroppedQueries) -> None:
     """Adds dropped queries to the count of the present hour."""
     hour = int(time.time() // _HOUR)
     connection.execute(
-        "INSERT INTO dropped VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        "INSERT INTO dropped VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET count = dropped.count + excluded.count",
         (dropped.control, dropped.variant, dropped.mode, dropped.why, hour, dropped.count),
     )
 
@@ -88,10 +89,10 @@ def moment_of(connection: Connection) -> float | None:
     return None if found is None else found + 1e-6
 
 
-def bytes_to_give_up(connection: Connection) -> int:
-    """Size in bytes of queries and their answers, without free pages and records that are never deleted."""
+def used_bytes(connection: Connection) -> int:
+    """Size in bytes of all records in a file, without free pages."""
     pages, free, size = (connection.pragma(name) for name in ("page_count", "freelist_count", "page_size"))
-    return int((pages - free) * size) - kept_bytes(connection)
+    return int((pages - free) * size)
 
 
 def kept_bytes(connection: Connection) -> int:

@@ -63,15 +63,18 @@ WHERE q.at >= ?1 {{of}} ORDER BY q.at, q.number, v.number
 """
 _REPLAYS = f"""
 SELECT {_QUERY_OF_Q}, r.control, r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs,
-    r.control_failure, r.basis, 'shadow', r.flag, r.parted_at, r.spent_ms, 0.0, x'01', r.variant, r.memories, r.scores,
-    r.total_ms, r.layout, r.costs, r.failure
+    r.control_failure, r.basis, 'shadow', r.flag, r.parted_at, r.spent_ms, CAST(0 AS REAL), x'01', r.variant,
+    r.memories, r.scores, r.total_ms, r.layout, r.costs, r.failure
 FROM replays r JOIN queries q ON q.number = r.query
 WHERE q.at >= ?1 AND r.basis <> 'gone' {{of}} ORDER BY q.at, q.number, r.number
 """
+_REPLAY = """query, control, variant, epoch, basis, state, flag, parted_at, spent_ms, control_memories, control_scores,
+    control_ms, control_layout, control_costs, control_failure, memories, scores, total_ms, layout, costs, failure"""
 # One row per experiment, in the columns of _EXPERIMENTS.
 _REPLAYED = """
-SELECT r.control, r.variant, 'shadow', r.epoch, max(r.flag), min(q.at), max(q.at), sum(r.basis <> 'gone'),
-    sum(r.failure <> ''), sum(r.basis = 'gone')
+SELECT r.control, r.variant, 'shadow', r.epoch, max(r.flag), min(q.at), max(q.at),
+    count(*) FILTER (WHERE r.basis <> 'gone'), count(*) FILTER (WHERE r.failure <> ''),
+    count(*) FILTER (WHERE r.basis = 'gone')
 FROM replays r JOIN queries q ON q.number = r.query WHERE q.at >= ?1 {of} GROUP BY 1, 2, 4
 """
 _OF_ONE_ARM = "AND (r.control, r.variant, r.epoch) = (?2, ?3, ?4)"
@@ -82,8 +85,9 @@ AND NOT EXISTS (SELECT 1 FROM replays r WHERE r.query = q.number AND (r.control,
 ORDER BY q.number
 """
 # Copies replays between arms whose controls and variants order memories alike (equal `ordering`).
-_CARRY_OVER = """
-INSERT INTO replays SELECT NULL, r.query, ?1, ?2, r.epoch, r.basis, r.state, r.flag, r.parted_at, r.spent_ms,
+_CARRY_OVER = f"""
+INSERT INTO replays ({_REPLAY})
+SELECT r.query, ?1, ?2, r.epoch, r.basis, r.state, r.flag, r.parted_at, r.spent_ms,
     r.control_memories, r.control_scores, r.control_ms, r.control_layout, r.control_costs, r.control_failure,
     r.memories, r.scores, r.total_ms, r.layout, r.costs, r.failure
 FROM replays r JOIN pipelines c ON c.hash = r.control JOIN pipelines v ON v.hash = r.variant
@@ -92,11 +96,12 @@ JOIN pipelines other ON other.hash = ?2 AND other.ordering = v.ordering AND othe
 WHERE r.epoch = ?3 AND (r.control, r.variant) <> (?1, ?2) ON CONFLICT DO NOTHING
 """
 _KEPT = """
-SELECT count(*), coalesce(sum(failure <> ''), 0), coalesce(sum(substr(failure, 1, ?4) = ?5), 0) FROM replays
-WHERE (control, variant, epoch) = (?1, ?2, ?3) AND basis <> 'gone'
+SELECT count(*), count(*) FILTER (WHERE failure <> ''), count(*) FILTER (WHERE substr(failure, 1, ?4) = ?5)
+FROM replays WHERE (control, variant, epoch) = (?1, ?2, ?3) AND basis <> 'gone'
 """
 _EXPERIMENTS = f"""
-SELECT c.pipeline, v.pipeline, v.mode, '', max(p.flag), min(q.at), max(q.at), count(*), sum(v.failure <> ''), 0
+SELECT c.pipeline, v.pipeline, v.mode, '', max(p.flag), min(q.at), max(q.at), count(*),
+    count(*) FILTER (WHERE v.failure <> ''), 0
 FROM pairs p JOIN answers v ON v.number = p.answer JOIN queries q ON q.number = v.query
 JOIN answers c ON c.query = q.number AND c.mode = '{SERVED}'
 WHERE q.at >= ?1 {{of}} GROUP BY 1, 2, 3
@@ -118,7 +123,7 @@ JOIN answers c ON c.query = v.query AND c.mode = 'served' AND c.pipeline = ?1
 WHERE q.at > ?3 ORDER BY v.number DESC LIMIT ?4
 """
 _TALLY = """
-SELECT count(*), coalesce(sum(v.failure <> ''), 0) FROM answers v JOIN pairs p ON p.answer = v.number
+SELECT count(*), count(*) FILTER (WHERE v.failure <> '') FROM answers v JOIN pairs p ON p.answer = v.number
 JOIN answers c ON c.query = v.query AND c.mode = 'served' AND c.pipeline = ?1
 WHERE v.pipeline = ?2 AND v.mode = ?3
 """
@@ -130,7 +135,8 @@ def put_pipelines(connection: Connection, pipelines: Iterable[PipelineRecord]) -
     """Stores descriptions of pipelines; a known one keeps its name, and unknown values are filled in."""
     connection.executemany(
         "INSERT INTO pipelines (hash, name, budget_ms, ordering) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO UPDATE "
-        "SET budget_ms = coalesce(budget_ms, excluded.budget_ms), ordering = max(ordering, excluded.ordering)",
+        "SET budget_ms = coalesce(pipelines.budget_ms, excluded.budget_ms), "
+        "ordering = max(pipelines.ordering, excluded.ordering)",
         ((one.hash, one.name, one.budget_ms, one.ordering) for one in pipelines),
     )
 
@@ -213,8 +219,8 @@ def put_replays(connection: Connection, replays: Iterable[Replay]) -> None:
 def _put_replay(connection: Connection, replay: Replay) -> None:
     arm, variant = replay.arm, replay.variant
     connection.execute(
-        "INSERT INTO replays SELECT NULL, number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
-        "FROM queries WHERE id = ? ON CONFLICT DO NOTHING",
+        f"INSERT INTO replays ({_REPLAY}) SELECT number, {', '.join('?' * 20)} FROM queries WHERE id = ? "
+        "ON CONFLICT DO NOTHING",
         (
             arm.control,
             arm.variant,

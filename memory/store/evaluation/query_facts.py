@@ -197,17 +197,20 @@ def measured_figures(connection: Connection, metric: str, since: float | None = 
     """Values of a metric over time, for all measured pipelines."""
     found = rows(
         connection,
-        # The name of a pipeline is only in the report's JSON; figures refer to it by hash, or by name in some reports.
-        "SELECT e.id, e.kind, e.at, e.dataset, COALESCE((SELECT p.value ->> 'name' FROM json_each(e.document, "
-        "'$.pipelines') p WHERE p.value ->> 'hash' = s.pipeline OR p.value ->> 'name' = s.pipeline), ''), "
-        "s.pipeline, s.metric, s.value, s.queries "
+        "SELECT e.number, e.id, e.kind, e.at, e.dataset, s.pipeline, s.metric, s.value, s.queries "
         "FROM metric_snapshots s JOIN evaluations e ON e.number = s.evaluation "
         "WHERE s.metric = ? AND e.at >= ? ORDER BY e.at, e.number, s.pipeline",
         (metric, since or 0.0),
     )
+    # The name of a pipeline is only in the report's JSON; figures refer to it by hash, or by name in some reports.
+    names: dict[int, dict[str, str]] = {}
+    for number in {number for number, *_ in found}:
+        document = json.loads(value(connection, "SELECT document FROM evaluations WHERE number = ?", (number,)))
+        listed = document.get("pipelines", ())
+        names[number] = {one[key]: one.get("name", "") for one in listed for key in ("name", "hash") if key in one}
     return [
-        StoredFigure(evaluation, kind, at, dataset, name, EvaluationFigure(*figure))
-        for evaluation, kind, at, dataset, name, *figure in found
+        StoredFigure(evaluation, kind, at, dataset, names[number].get(figure[0], ""), EvaluationFigure(*figure))
+        for number, evaluation, kind, at, dataset, *figure in found
     ]
 
 

@@ -274,4 +274,5 @@ EVALUATION = FileKind(
         Migration("0010_rephrased_queries", REPHRASED),
     ),
     copied=False,
+    schema="speckit_evaluation",
 )

@@ -41,11 +41,12 @@ _SHADOWS = {
 @dataclass(frozen=True, slots=True)
 class FileKind:
     """A kind of database file: its application id, its migrations, and whether migrating leaves a copy of the old
-    file."""
+    file. In PostgreSQL a schema of this name has its tables."""
 
     application_id: int
     steps: tuple[migrations.Migration, ...]
     copied: bool = True
+    schema: str = "speckit"
 
 
 STORE = FileKind(APPLICATION_ID, migrations.MIGRATIONS)

@@ -1,7 +1,7 @@
 """A store in PostgreSQL: opening it by URL, its connections, and its transactions.
 
-At a store's path lies a *store link* (`config.workspace.store_address`). Files next to a store, such as segments and
-the evaluation database, lie next to the link: segments are a cache of this machine.
+At a store's path lies a *store link* (`config.workspace.store_address`). Files next to a store, such as segments, lie
+next to the link: segments are a cache of this machine.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
+from speckit_memory.memory.store.file.opening import STORE, FileKind
 
 DEFAULT_WORKSPACE = "default"
 _TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
@@ -39,7 +40,7 @@ class PostgresDatabase(Database):
 
     shared = True
 
-    def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
+    def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS, kind: FileKind = STORE) -> None:
         """Connects to nothing yet; callers use `open`."""
         self._set_up(path, busy_timeout_ms)
         # not `urlunsplit`, which writes postgresql:///?service=NAME with one slash
@@ -57,12 +58,19 @@ class PostgresDatabase(Database):
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
         self.url = f"{place}?{urlencode(options, quote_via=quote)}"
+        self._kind = kind
         self._number = 0
         self._vector = 0
 
     @classmethod
     def open(
-        cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS, unfinished: bool = False
+        cls,
+        path: Path,
+        *,
+        create: bool = True,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        unfinished: bool = False,
+        kind: FileKind = STORE,
     ) -> Self:
         """Opens the store that the link at this path names, and creates its schema and its workspace if needed.
 
@@ -71,6 +79,7 @@ class PostgresDatabase(Database):
             create: Whether a missing workspace is created.
             busy_timeout_ms: How long writes wait for another writer.
             unfinished: Opens the copy that is to become this store.
+            kind: The store itself, or another database of the same workspace, in a schema of its own.
 
         Raises:
             SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E050 to E059 (the driver, the server, the
@@ -79,11 +88,13 @@ class PostgresDatabase(Database):
         """
         from speckit_memory.memory.store.postgres import opening
 
-        database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms)
+        database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms, kind=kind)
         if unfinished:
             database.workspace += UNFINISHED
         with opening.coded_errors(database.url):
-            database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
+            database._vector, database._number = opening.prepare(
+                database.url, database.workspace, create=create, migrations=kind.steps, schema=kind.schema
+            )
         return database
 
     def is_closed(self, key: str) -> bool:
@@ -142,7 +153,7 @@ class PostgresDatabase(Database):
         from speckit_memory.memory.store.postgres.connection import Connection
         from speckit_memory.memory.store.postgres.schema import derived
 
-        return Connection(self._session, derived().tables, self._number)
+        return Connection(self._session, derived(self._kind.steps).tables, self._number)
 
     def _session(self) -> Any:
         """A new session; a server that is being restarted is awaited up to the busy timeout."""
@@ -156,7 +167,7 @@ class PostgresDatabase(Database):
                 if self._closed:
                     raise SpeckitError("E027", f"{self.path} has been closed")
                 try:
-                    return opening.connect(self.url, self._vector, self._number, self.principal)
+                    return opening.connect(self.url, self._vector, self._number, self.principal, self._kind.schema)
                 except psycopg.OperationalError as error:
                     if time.monotonic() > until or any(word in str(error) for word in _LASTING):
                         raise

@@ -8,21 +8,15 @@ from typing import Any
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
+from speckit_memory.memory.store.file.opening import STORE
+from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
-from speckit_memory.memory.store.postgres.schema import (
-    FUNCTIONS,
-    POSTINGS,
-    VECTORS,
-    Schema,
-    derived,
-    protected,
-    secured,
-)
+from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, derived, protected, secured
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
-SCHEMA = "speckit"
+SCHEMA = STORE.schema
 _CREATING = 0x53504B43
 """Key of the advisory lock of the process that creates or migrates the schema."""
 _OWN_NAMES = f"name IN (current_setting('speckit.name'), current_setting('speckit.name') || '{UNFINISHED}')"
@@ -41,18 +35,25 @@ _SHARED = (
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list WITH (security_invoker = true) AS "
     "SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
-    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' "
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' "
     "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
-    "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
-    "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
     "CREATE VIEW sqlite_sequence WITH (security_invoker = true) AS SELECT name, id AS seq FROM last_ids",
     "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
     "SELECT 'table' AS type, relname::text AS name FROM pg_class "
-    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
+_OF_PASSAGES = (
+    VECTORS,
+    *secured("chunk_vectors"),
+    *POSTINGS,
+    *secured("postings"),
+    "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
+    "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
+)
+"""What a schema with passages has instead of SQLite's virtual tables, and their size."""
 
 _LIMITS = (
     "-c idle_session_timeout=300000 -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
@@ -136,8 +137,16 @@ def _names(url: str) -> tuple[str, str]:
     return role, (given.get(b"dbname") or preset.get(b"dbname") or role.encode()).decode()
 
 
-def connect(url: str, vector: int, workspace: int, principal: str = "") -> Any:
-    """A new session of a principal in a workspace. Raises the driver's errors."""
+def connect(url: str, vector: int, workspace: int, principal: str = "", schema: str = SCHEMA) -> Any:
+    """A new session of a principal in a workspace. Raises the driver's errors.
+
+    Args:
+        url: The address of the database.
+        vector: The number of pgvector's type.
+        workspace: The number of the workspace.
+        principal: Whose private rows it sees; empty: nobody's.
+        schema: The name of the schema.
+    """
     import psycopg
 
     from speckit_memory.memory.store.postgres.adapters import adapters
@@ -147,21 +156,26 @@ def connect(url: str, vector: int, workspace: int, principal: str = "") -> Any:
         autocommit=True,
         context=adapters(vector),
         options=f"-c speckit.workspace={workspace} -c speckit.principal={principal} "
-        f"-c search_path={SCHEMA},public {_LIMITS}",
+        f"-c search_path={schema},public {_LIMITS}",
         application_name="speckit-memory",
     )
 
 
-def plain_session(url: str) -> Any:
+def plain_session(url: str, schema: str = SCHEMA) -> Any:
     """A session of the driver, of no workspace; as a context manager it is closed at the end."""
     require_driver()
     import psycopg
 
-    return psycopg.connect(url, autocommit=True, options=f"-c search_path={SCHEMA},public")
+    return psycopg.connect(url, autocommit=True, options=f"-c search_path={schema},public")
 
 
 def prepare(
-    url: str, workspace: str, *, create: bool, migrations: tuple[Migration, ...] = MIGRATIONS
+    url: str,
+    workspace: str,
+    *,
+    create: bool,
+    migrations: tuple[Migration, ...] = MIGRATIONS,
+    schema: str = SCHEMA,
 ) -> tuple[int, int]:
     """Checks the server, creates or migrates the schema, and returns the numbers of pgvector's type and the workspace.
 
@@ -170,20 +184,21 @@ def prepare(
         workspace: The name of the workspace.
         create: Whether a workspace of a new name may be created.
         migrations: The migrations of the schema, in order.
+        schema: The name of the schema.
 
     Raises:
         SpeckitError: E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server
             or role, E023 when a migration fails and E025 for a schema of a later version.
     """
-    with plain_session(url) as session:
+    with plain_session(url, schema) as session:
         _require_server(session)
         session.execute("SELECT pg_advisory_lock(%s)", (_CREATING,))
         vector = _vector_type(session)
         with session.transaction():
-            applied = _create(session, migrations)
+            applied = _create(session, migrations, schema)
         if len(applied) < len(migrations):
-            migrate(connect(url, vector, 0, "*"), migrations, applied)
-        number = _workspace(session, workspace, create=create, schema=derived(migrations))
+            migrate(connect(url, vector, 0, "*", schema), migrations, applied)
+        number = _workspace(session, workspace, create=create, migrations=migrations)
         return vector, number
 
 
@@ -229,25 +244,26 @@ def _vector_type(session: Any) -> int:
         ) from error
 
 
-def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
+def _create(session: Any, migrations: tuple[Migration, ...], schema: str) -> set[str]:
     """Creates the schema where there is none. Returns the names of the migrations that the schema has."""
     names = [migration.name for migration in migrations]
-    if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.migrations",)).fetchone()[0]:
+    if session.execute("SELECT to_regclass(%s)", (f"{schema}.migrations",)).fetchone()[0]:
         done = {name for (name,) in session.execute("SELECT name FROM migrations")}
         if unknown := sorted(done - set(names)):
             raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
         return done
-    session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
-    made = (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits"))
-    for statement in (*made, *protected(migrations)):
+    session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    made = derived(migrations)
+    own = _OF_PASSAGES if "chunks" in made.tables else ()
+    restricted = protected(migrations) if "chunks" in made.tables else ()
+    for statement in (*FUNCTIONS, *made.statements, *own, *_SHARED, *secured("commits"), *restricted):
         session.execute(statement)
     for name in names:
         session.execute(RECORD, (name,))
     return set(names)
 
 
-def _workspace(session: Any, name: str, *, create: bool, schema: Schema) -> int:
+def _workspace(session: Any, name: str, *, create: bool, migrations: tuple[Migration, ...]) -> int:
     """The number of a workspace, which begins with the rows of a new store.
 
     The session sees no other name but that of the unfinished copy of this one.
@@ -269,13 +285,10 @@ def _workspace(session: Any, name: str, *, create: bool, schema: Schema) -> int:
         (number,) = session.execute("INSERT INTO workspaces (name) VALUES (%s) RETURNING id", (name,)).fetchone()
         session.execute("SELECT set_config('speckit.workspace', %s, true)", (str(number),))
         session.execute("INSERT INTO commits (count, request) VALUES (0, 0)")
-        for table, row in schema.seeds:
-            if table == "store_identity":
-                session.execute(
-                    "INSERT INTO store_identity (one, store_id) VALUES (1, replace(gen_random_uuid()::text, '-', ''))"
-                )
-            else:
-                columns = ", ".join(f'"{column}"' for column in schema.tables[table].columns)
+        tables = derived(migrations).tables
+        for table, rows in seeds(migrations, tables).items():
+            for row in rows:
+                columns = ", ".join(f'"{column}"' for column in tables[table].columns)
                 marks = ", ".join(["%s"] * len(row))
                 session.execute(f'INSERT INTO "{table}" ({columns}) VALUES ({marks})', row)
     return int(number)

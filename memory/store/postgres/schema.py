@@ -37,15 +37,12 @@ class Schema:
     tables: dict[str, Table]
     statements: tuple[str, ...]
     """Statements that create everything, in order."""
-    seeds: tuple[tuple[str, tuple[object, ...]], ...]
-    """The rows that a new workspace begins with: table and values."""
 
 
 @cache
 def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
     """The schema after these migrations, without the virtual tables of SQLite's extensions."""
-    made = declared(migrations)
-    entries = [entry for entry in made.entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
+    entries = [entry for entry in declared(migrations).entries if not entry[2].startswith((*_VIRTUAL, "sqlite_"))]
     tables: dict[str, Table] = {}
     statements: list[str] = []
     for kind in ("table", "index", "view", "trigger"):
@@ -59,8 +56,7 @@ def derived(migrations: tuple[Migration, ...] = MIGRATIONS) -> Schema:
                 statements.append(_view(sql))
             else:
                 statements += _trigger(sql)
-    seeds = tuple((name, tuple(row)) for name in tables for row in made.seeds.get(name, ()))
-    return Schema(tables, tuple(statements), seeds)
+    return Schema(tables, tuple(statements))
 
 
 def alterations(sql: str) -> list[str] | None:
@@ -171,13 +167,16 @@ def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:
             at += 1
         elif words[at] == "REFERENCES":
             target, column = rest[at + 1], rest[at + 3]
-            deed = words[at + 7 : at + 9] if words[at + 7] == "SET" else words[at + 7 : at + 8]
-            how = f"SET NULL ({name})" if deed[0] == "SET" else deed[0]
+            at += 5
+            how = "NO ACTION"
+            if words[at : at + 2] == ["ON", "DELETE"]:
+                sets = words[at + 2] == "SET"
+                how = f"SET NULL ({name})" if sets else words[at + 2]
+                at += 4 if sets else 3
             constraints.append(
                 f"FOREIGN KEY ({WORKSPACE}, {name}) REFERENCES {target} ({WORKSPACE}, {column}) "
                 f"ON DELETE {how} DEFERRABLE"
             )
-            at += 7 + len(deed)
         elif words[at] in ("CHECK", "AS"):
             end = closing(rest, at + 1)
             kept.append(_text(rest[at : end + 1]))

@@ -23,8 +23,8 @@ T = TypeVar("T")
 Binding = Any
 Question = tuple[str, tuple[Any, ...]]
 """A statement with its values, in a form that can be compared."""
-LOCK = 0x53504B4D
-"""First key of the advisory locks of writers; the second is the number of the workspace."""
+LOCK = "'commits'::regclass::oid::int"
+"""First key of the advisory locks of writers, one of each schema; the second is the number of the workspace."""
 MOST_USUAL = 8
 """Maximum number of statements that are sent along with the first one of a read transaction."""
 MOST_ROWS = 256

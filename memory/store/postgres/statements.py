@@ -284,10 +284,6 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
                 yield from ("ESCAPE", "''")  # a backslash stands for itself, as in SQLite
             at = end
             continue
-        if token in ("->>", "->") and (path := _JSON_PATH.fullmatch(following)):
-            yield from (":: json", token, f"'{path[1]}'")
-            at += 2
-            continue
         if token[:2] in ("x'", "X'"):
             yield f"'\\x{token[2:-1]}' :: bytea"
         elif token == "==":
@@ -409,6 +405,12 @@ def _json_extract(arguments: Arguments) -> list[str] | None:
     return None if path is None else ["(", "(", *arguments[0], ")", ":: json ->>", f"'{path[1]}'", ")"]
 
 
+def _json_type(arguments: Arguments) -> list[str]:
+    """By the first character: Python's NaN is JSON to SQLite, but not to PostgreSQL."""
+    kinds = "WHEN '{' THEN 'object' WHEN '[' THEN 'array' ELSE 'value'"
+    return ["CASE", "left", "(", *arguments[0], ",", "1", ")", *tokenise(kinds), "END"]
+
+
 _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "CARRAY": lambda _arguments: None,
     "IIF": _iif,
@@ -416,7 +418,7 @@ _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
     "MIN": _extreme("least"),
     "GROUP_CONCAT": _group_concat,
     "TOTAL": lambda arguments: ["coalesce", "(", "sum", "(", *arguments[0], ")", ",", "0", ")"],
-    "JSON_TYPE": lambda arguments: ["json_typeof", "(", "(", *arguments[0], ")", ":: json", ")"],
+    "JSON_TYPE": _json_type,
     "JSON_GROUP_ARRAY": lambda arguments: ["json_agg", "(", *_commas(arguments), ")", "::text"],
     "JSON_VALID": lambda arguments: ["(", *arguments[0], "IS", "JSON", ")"],
     "JSON_EXTRACT": _json_extract,

@@ -1,7 +1,8 @@
-"""Copies every row of a store to a new one, of the same engine or the other, with ids and history.
+"""Copies every row of a store, or of its evaluation database, to a new one, of the same engine or the other.
 
-Rows are written in the order of their keys, a batch per transaction. So a copy that was interrupted continues behind
-the rows that the target has already, if these are still the first ones of the source.
+Rows keep their ids and their history. They are written in the order of their keys, a batch per transaction. So a copy
+that was interrupted continues behind the rows that the target has already, if these are still the first ones of the
+source.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
@@ -168,23 +170,35 @@ class _LastIds:
         return sorted((name, last[name]) for name, number in greatest.items() if number < last[name])
 
 
-class RowCopy:
-    """The copy of one store's rows to another store that is not in use."""
+@dataclass(frozen=True, slots=True)
+class _Lineage(_TableRows):
+    """The rows of a table that differ in every database, so that rows next to others of them are another's."""
 
-    def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
-        """`source` is inside a read transaction for as long as the copy takes."""
+    others: tuple[str, ...] = ()
+    """The other tables, referenced ones first."""
+
+    def clear(self, txn: Transaction) -> None:
+        for name in (*reversed(self.others), self.name):
+            txn.connection.execute(f'DELETE FROM "{name}"')
+
+
+class RowCopy:
+    """The copy of rows from one database to another one that is not in use."""
+
+    def __init__(self, source: Connection, target: Connection, copied: Sequence[_Part], on_rows: OnRows) -> None:
+        """`source` is inside a read transaction for as long as the copy of the parts `copied` takes."""
         self._source = source
-        self._target = target.reader()
+        self._target = target
+        self._parts = copied
         self._on_rows = on_rows
-        # the words of a memory are indexed in one transaction, by ascending ids
-        greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
-        self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
 
     def run(self) -> None:
         """Copies what the target lacks."""
-        for part in parts(self._source):
+        for part in self._parts:
             self._copy(part)
-        self._index_words()
+
+    def _begin_changes(self) -> None:
+        """Called before rows of the target change."""
 
     def _copy(self, part: _Part, *, anew: bool = False) -> None:
         """Copies the rows of a part. If `anew`, those of the target are deleted, with the first transaction: they are a
@@ -197,7 +211,8 @@ class RowCopy:
                 break
             if len(known) < len(page):
                 there = iter(())  # these were the target's last rows
-                with self._changing() as txn:
+                self._begin_changes()
+                with _writing(self._target) as txn:
                     if anew and not done:
                         part.clear(txn)
                     part.insert(txn, page[len(known) :])
@@ -206,22 +221,33 @@ class RowCopy:
         else:
             known = next(there, [])
             if anew and not done:
-                with self._changing() as txn:
+                self._begin_changes()
+                with _writing(self._target) as txn:
                     part.clear(txn)
         if known:
             self._on_rows(-done)
             self._copy(part, anew=True)
 
-    @contextmanager
-    def _changing(self) -> Iterator[Transaction]:
-        """A transaction that changes rows. The words of the target are deleted before."""
-        if self._words_until:
-            self._forget_words()
-        with _writing(self._target) as txn:
-            yield txn
 
-    def _forget_words(self) -> None:
+class StoreRowCopy(RowCopy):
+    """The copy of a store's rows, whose words are indexed again."""
+
+    def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
+        """`source` is inside a read transaction for as long as the copy takes."""
+        super().__init__(source, target.reader(), parts(source), on_rows)
+        # the words of a memory are indexed in one transaction, by ascending ids
+        greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
+        self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
+
+    def run(self) -> None:
+        """Copies what the target lacks."""
+        super().run()
+        self._index_words()
+
+    def _begin_changes(self) -> None:
         """Deletes the words of the target before its texts change."""
+        if not self._words_until:
+            return
         with _writing(self._target) as txn:
             for (memory,) in rows(self._target, "SELECT id FROM memories WHERE id <= ?", (self._words_until,)):
                 fulltext.delete(txn, memory)
@@ -254,15 +280,32 @@ def parts(source: Connection) -> list[_Part]:
     ]
 
 
-def total_rows(source: Connection) -> int:
-    """Number of steps of a copy: all rows, and once more each memory, whose words are indexed."""
-    return sum(part.count(source) for part in parts(source)) + int(value(source, "SELECT count(*) FROM memories"))
+def evaluation_parts() -> list[_Part]:
+    """The rows of an evaluation database, in the order in which they are copied. The first ones tell which it is."""
+    tables = dict(derived(EVALUATION.steps).tables)
+    meta = tables.pop("meta")
+    return [_Lineage(meta, others=tuple(tables)), *map(_TableRows, tables.values())]
+
+
+def total_rows(source: Connection, copied: Sequence[_Part]) -> int:
+    """Number of all rows of these parts."""
+    return sum(part.count(source) for part in copied)
+
+
+def total_steps(source: Connection) -> int:
+    """Number of steps of a store's copy: all rows, and once more each memory, whose words are indexed."""
+    return total_rows(source, parts(source)) + int(value(source, "SELECT count(*) FROM memories"))
+
+
+def row_digests(connection: Connection, copied: Sequence[_Part]) -> Iterator[TableDigest]:
+    """The digest of each of these parts."""
+    for part in copied:
+        yield _digest(part.name, (row for page in part.pages(connection) for row in page))
 
 
 def digests(database: Database, connection: Connection) -> Iterator[TableDigest]:
     """The digest of each table, and of the words of each full-text index."""
-    for part in parts(connection):
-        yield _digest(part.name, (row for page in part.pages(connection) for row in page))
+    yield from row_digests(connection, parts(connection))
     for name, words in words_of(database, connection).items():
         yield _digest(name, words)
 

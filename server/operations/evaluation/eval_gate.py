@@ -114,17 +114,15 @@ def _flags(common: Common) -> list[FlagVerdict]:
     """The verdicts on the active flags of the gated pipeline, if there is an evaluation database next to the store."""
     from speckit_memory.engine import components
     from speckit_memory.evaluation.experiments.flag_steps import flag_verdicts
-    from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
+    from speckit_memory.memory.store.evaluation.database import read_if_there
     from speckit_memory.pipeline.configuration.loading import load
 
     config = settings(common.db, common.pipeline)
-    if not evaluation_file(config.db).is_file():
-        return []
     registry = components.registry(config.environ, config.root)
     whole = load(config.pipeline, config.environ_of_root, common.overrides, registry.flag_files)
     try:
-        with EvaluationDatabase.open(evaluation_file(config.db), create=False) as database:
-            return flag_verdicts(whole, registry, whole.flags.values(), database)
+        flags = whole.flags.values()
+        return read_if_there(config.db, lambda database: flag_verdicts(whole, registry, flags, database)) or []
     except SpeckitError as error:  # the verdict of the gate is measured and does not depend on stored evaluations
         warning = f"warning: no flag is tested against its criterion: {error.problems[0].message}"
         click.echo(wrap_text(warning, stream=sys.stderr), err=True)

@@ -12,16 +12,20 @@ from killing import killed, points, spread
 from postgres_server import database as database_of_name
 from postgres_server import link_at, server
 from storing.contents import contents
+from storing.evaluations import record_everything
 
 from speckit_memory.engine import Memory
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.exchange import store_copy
 from speckit_memory.memory.exchange.store_copy import StoreCopy, copy_store
 from speckit_memory.memory.indexing import Source
 from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.memory.store.evaluation.database import evaluation_file
+from speckit_memory.memory.store.evaluation.workspace import evaluation_at
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.postgres.schema import derived
+from speckit_memory.memory.store.transfer.row_copy import evaluation_parts
 from tests.memory.store.transfer.test_every_table import DOCUMENTS, ROWS
 from tests.server.doors import environment
 
@@ -56,6 +60,7 @@ def full(tmp_path: Path) -> Path:
         ids = {key[2:-3]: number for number, key in connection.execute("SELECT id, key FROM memories")}
         connection.execute((ROWS + OTHERS).format(**ids) + "UPDATE id_sequence SET next = 100;")
     connection.close()
+    record_everything(evaluation_file(path))
     return path
 
 
@@ -81,10 +86,10 @@ def plain(path: Path) -> dict[str, list[str]]:
 
 
 def evaluated(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of a store's evaluation database."""
-    with closing(apsw.Connection(str(evaluation_file(path)))) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+    """All rows of a store's evaluation database, in any engine."""
+    database = evaluation_at(evaluation_file(path), create=False, busy_timeout_ms=1_000)
+    with closing(database), database.reading() as connection:
+        return {part.name: [row for page in part.pages(connection) for row in page] for part in evaluation_parts()}
 
 
 def places(path: Path) -> list[list[tuple[object, ...]]]:
@@ -109,7 +114,9 @@ def test_a_store_comes_back_from_postgresql_row_by_row(full: Path, tmp_path: Pat
     assert (done.memories, done.checkpoints, done.deletions, done.evaluation) == (3, 1, 0, True)
     assert plain(back) == before
     assert places(back) == places(full)
-    assert evaluated(back) == evaluated(full) != {}
+    assert evaluated(back) == evaluated(there) == evaluated(full)
+    assert [name for name, found in evaluated(full).items() if not found] == []
+    assert not evaluation_file(there).name.endswith("evaluation.db")  # it is in the database
     assert Folder(back).all() == Folder(full).all()
     with Database.open(back) as database:
         assert database.check() == []
@@ -205,6 +212,38 @@ def test_what_changed_since_an_interruption_is_copied_as_it_is_now(full: Path, t
     copy_store(target, back, quiet)
     assert plain(back) == plain(full)
     assert places(back) == places(full)
+    assert evaluated(back) == evaluated(full)
+
+
+@pytest.mark.requirement("M14.copied")
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_copy_that_another_began_has_no_records_of_its_own(
+    full: Path, tmp_path: Path, engine: str, recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    target, other = tmp_path / "memory.db", tmp_path / "other" / "memory.db"
+    if engine == "postgres":
+        link_at(target)
+    Database.open(other).close()
+    if recorded:
+        record_everything(evaluation_file(other), "of the other one")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_copy, "_finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            copy_store(full, target, quiet)
+    copy_store(other, target, quiet)
+
+    if recorded:
+        assert evaluated(target) == evaluated(other)
+    else:
+        found = evaluated(target)
+        assert [name for name in found if found[name]] == ["meta"]
+        assert found["meta"] != evaluated(full)["meta"]
+        record_everything(evaluation_file(target), "new")
 
 
 @pytest.mark.requirement("M14.copied")

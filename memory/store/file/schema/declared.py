@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,12 +16,10 @@ _TEXT = re.compile(r'"?(\w+)"? TEXT\b')
 
 
 class Declared(NamedTuple):
-    """The entries of a new store's schema, and the rows that it begins with."""
+    """The entries of a new database's schema."""
 
     entries: list[tuple[str, str, str, str]]
     """Kind, name, table and statement of each."""
-    seeds: dict[str, list[tuple[object, ...]]]
-    """The rows of each table that has any."""
     columns: dict[str, list[tuple[object, ...]]]
     """What `PRAGMA table_info` says of each table."""
     references: dict[str, list[tuple[object, ...]]]
@@ -32,25 +31,35 @@ def is_complete(statement: str) -> bool:
     return apsw.complete(statement)
 
 
+def _migrated(migrations: tuple[Migration, ...]) -> apsw.Connection:
+    made = apsw.Connection(":memory:")
+    for migration in migrations:
+        made.execute(migration.statements)
+        if migration.convert is not None:
+            migration.convert(made)
+        made.execute(migration.afterwards)
+    return made
+
+
+def seeds(migrations: tuple[Migration, ...], tables: Iterable[str]) -> dict[str, list[tuple[object, ...]]]:
+    """The rows that these tables of a new database begin with; random values are others at each call."""
+    with closing(_migrated(migrations)) as made:
+        return {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
+
+
 @cache
 def declared(migrations: tuple[Migration, ...]) -> Declared:
     """The schema after these migrations."""
-    with closing(apsw.Connection(":memory:")) as made:
-        for migration in migrations:
-            made.execute(migration.statements)
-            if migration.convert is not None:
-                migration.convert(made)
-            made.execute(migration.afterwards)
+    with closing(_migrated(migrations)) as made:
         entries: list[Any] = made.execute(
             "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
         ).fetchall()
         tables = [name for kind, name, _, sql in entries if kind == "table" and not sql.startswith("CREATE VIRTUAL")]
-        seeds = {name: made.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
         columns, references = (
             {name: made.execute(f"PRAGMA {pragma}({name})").fetchall() for name in tables}
             for pragma in ("table_info", "foreign_key_list")
         )
-    return Declared(entries, {name: rows for name, rows in seeds.items() if rows}, columns, references)
+    return Declared(entries, columns, references)
 
 
 @cache

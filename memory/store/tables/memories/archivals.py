@@ -7,6 +7,7 @@ with its vectors, words, links and history.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -89,10 +90,9 @@ def lift(txn: Transaction, memory: int) -> None:
 
 def declared_end(txn: Transaction, memory: int) -> str | None:
     """The expiry that the stored document of a memory declares, as text from its front matter."""
-    found: str | None = value(
-        txn.connection, f"SELECT extra ->> '$.{EXPIRES}' FROM texts WHERE memory_id = ?", (memory,)
-    )
-    return found
+    extra: str | None = value(txn.connection, "SELECT extra FROM texts WHERE memory_id = ?", (memory,))
+    end = json.loads(extra or "{}").get(EXPIRES)
+    return None if end is None else str(end)
 
 
 def end_at(txn: Transaction, memory: int, end: float | None) -> None:

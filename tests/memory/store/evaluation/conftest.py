@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import link_at
 
 from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
 from speckit_memory.memory.store.evaluation.records import (
@@ -25,8 +26,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def evaluation(path: Path) -> Iterator[EvaluationDatabase]:
+def evaluation(path: Path, engine: str) -> Iterator[EvaluationDatabase]:
     """An empty database."""
+    if engine == "postgres":
+        link_at(path)
     with EvaluationDatabase.open(path) as database:
         yield database
 
