@@ -11,7 +11,7 @@ copies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -237,6 +237,9 @@ class Lexicon(Protocol):
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query, in order, from the same analyser as the index."""
+
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Says that these terms will be looked up, so that a store without them in memory reads them at once."""
 
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk"."""

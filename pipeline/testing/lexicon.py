@@ -85,6 +85,9 @@ class FakeLexicon:
         """The words of a query."""
         return words(text)
 
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Nothing: all terms are in memory."""
+
     def index(self, field: Field, level: Level = "memory") -> FakeIndex:
         """The index of a field."""
         return self._indexes[field, level]

@@ -132,7 +132,7 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     class Counting:
         def __init__(self, lexicon: SnapshotLexicon) -> None:
             self.index, self.bags = lexicon.index, lexicon.bags
-            self.words, self.near = lexicon.words, lexicon.near
+            self.words, self.near, self.prefetch = lexicon.words, lexicon.near, lexicon.prefetch
 
         def analyse(self, text: str) -> tuple[str, ...]:
             nonlocal analysed

@@ -10,7 +10,15 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
-from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, secured
+from speckit_memory.memory.store.postgres.schema import (
+    FUNCTIONS,
+    POSTINGS,
+    VECTORS,
+    WORDS_FORM,
+    Schema,
+    derived,
+    secured,
+)
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
@@ -224,6 +232,13 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
     names = [migration.name for migration in migrations]
     if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.migrations",)).fetchone()[0]:
         done = {name for (name,) in session.execute("SELECT name FROM migrations")}
+        if WORDS_FORM not in done:
+            raise SpeckitError(
+                "E023",
+                "the words of the store have the form of a version that was not released",
+                actions=(f"DROP SCHEMA {SCHEMA} CASCADE", "fill it anew: run `speckit-memory index PATH`"),
+            )
+        done.remove(WORDS_FORM)
         if unknown := sorted(done - set(names)):
             raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
         return done
@@ -231,7 +246,7 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
     own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
     for statement in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
         session.execute(statement)
-    for name in names:
+    for name in (*names, WORDS_FORM):
         session.execute(RECORD, (name,))
     return set(names)
 
