@@ -14,7 +14,7 @@ from speckit_memory.memory.store.postgres.schema import (
     FUNCTIONS,
     POSTINGS,
     VECTORS,
-    WORDS_FORM,
+    WORDS_INDEX,
     Schema,
     derived,
     secured,
@@ -232,13 +232,12 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
     names = [migration.name for migration in migrations]
     if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.migrations",)).fetchone()[0]:
         done = {name for (name,) in session.execute("SELECT name FROM migrations")}
-        if WORDS_FORM not in done:
+        if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{WORDS_INDEX}",)).fetchone()[0] is None:
             raise SpeckitError(
                 "E023",
                 "the words of the store have the form of a version that was not released",
                 actions=(f"DROP SCHEMA {SCHEMA} CASCADE", "fill it anew: run `speckit-memory index PATH`"),
             )
-        done.remove(WORDS_FORM)
         if unknown := sorted(done - set(names)):
             raise SpeckitError("E025", f"the store has the unknown migration {', '.join(unknown)}")
         return done
@@ -246,7 +245,7 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
     own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
     for statement in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
         session.execute(statement)
-    for name in (*names, WORDS_FORM):
+    for name in names:
         session.execute(RECORD, (name,))
     return set(names)
 

@@ -239,12 +239,12 @@ FUNCTIONS = (
 VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector NOT NULL, " + (
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
 )
-WORDS_FORM = "words_0002"
-"""The name of the form of `postings`, which is recorded among the migrations: no migration of a file describes it."""
+WORDS_INDEX = "postings_by_term"
+"""An index that the table of words has in its present form, of which no migration tells."""
 POSTINGS = (
     f"CREATE TABLE postings (memory_id bigint NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, words int, "
     'term text COLLATE "C" NOT NULL, analysed bytea, written bytea)',
-    f"CREATE INDEX postings_by_term ON postings ({WORKSPACE}, term)",
+    f"CREATE INDEX {WORDS_INDEX} ON postings ({WORKSPACE}, term)",
     f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, memory_id)",
     *(
         f"CREATE VIEW {table} WITH (security_invoker = true) AS "

@@ -98,6 +98,17 @@ def test_a_database_of_every_earlier_version_gets_the_schema_of_a_new_one(new_ad
     assert _run(stepwise, 0, "SELECT name FROM migrations ORDER BY rowid") == names
 
 
+def test_a_database_whose_words_have_another_form_is_refused(new_address: Callable[[], str]) -> None:
+    url = new_address()
+    _prepare(url, "w", MIGRATIONS)
+    _run(url, 0, "DROP INDEX postings_by_term")
+
+    with pytest.raises(SpeckitError, match="the form of a version that was not released") as raised:
+        _prepare(url, "w", MIGRATIONS)
+    assert raised.value.problems[0].code == "E023"
+    assert raised.value.problems[0].actions[0] == "DROP SCHEMA speckit CASCADE"
+
+
 def test_the_last_migration_changes_the_rows_of_every_workspace(new_address: Callable[[], str]) -> None:
     url = new_address()
     numbers = [_prepare(url, workspace, MIGRATIONS[:23]) for workspace in ("one", "other")]
