@@ -116,6 +116,9 @@ class Passages(Protocol):
     def body(self, memory: int) -> str:
         """The whole text of a memory."""
 
+    def bodies(self, memories: Sequence[int]) -> dict[int, str]:
+        """The whole text of each of these memories."""
+
 
 class VectorSpace(Protocol):
     """Unit vectors of all chunks, and the model that computes them."""
@@ -285,6 +288,9 @@ class FullText(Protocol):
             limit: Maximum number of memories.
             scope: The memories that the filter admits.
         """
+
+    def prefetch(self, words: Sequence[str]) -> None:
+        """Says that `holding` will be asked for these words, so that a store on a server reads them at once."""
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
         """The first `limit` memories, by id, whose title or text holds the words of each phrase in a row.

@@ -140,6 +140,9 @@ class FakeFullText:
         rows = sorted((-s, i) for i, s in scores.items() if scope.admits(np.array([i]))[0])[:limit]
         return np.array([i for _, i in rows], np.int64), np.array([-s for s, _ in rows], np.float64)
 
+    def prefetch(self, words: Sequence[str]) -> None:
+        """Nothing: all words are in memory."""
+
     def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
         """The memories that hold the words of each phrase in a row, in the title or in the texts."""
         wanted = [f" {' '.join(words(phrase))} " for phrase in phrases]

@@ -80,6 +80,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Passages", "names"): lambda s: [(("%gateway%", "hand%over"),), ((),)],
     ("Passages", "summaries"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "body"): lambda s: [(1,), (10**6,)],
+    ("Passages", "bodies"): lambda s: [((1, 10**6),), ((),)],
     ("VectorSpace", "embed"): lambda s: [("payment gateway",), ("quokka",), ("",)],
     ("VectorSpace", "nearest"): lambda s: [
         (vector, limit, scope, level)
@@ -109,6 +110,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Bags", "better_neighbour"): lambda s: [(np.linspace(0.0, 1.0, 200),), (np.zeros(1),)],
     ("Bags", "scores"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("Bags", "coverage"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
+    ("FullText", "prefetch"): lambda s: [(["payment", "nowhere"],), ([],)],
     ("FullText", "holding"): lambda s: [
         (phrases, limit, scope)
         for phrases in (["payment", "gateway"], ["payment gateway"], ["nowhere"], [])

@@ -31,6 +31,8 @@ class Connection(WorkspaceSession):
         self.anew: dict[int, list[tuple[Any, ...]]] = {}
         """Words that a comparison of texts made anew, by memory: see `virtual_tables`."""
         self.words = PostingChanges()
+        self.written: dict[str, dict[int, set[int]]] = {}
+        """Places of words as written, by word and memory, that were read ahead in this transaction."""
         self._translated: dict[str, list[Statement]] = {}
 
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Cursor:
@@ -124,6 +126,8 @@ class Cursor:
     def _run(self, statement: Statement, bindings: Bindings | None) -> None:
         connection = self.connection
         words = statement.sql.upper()
+        if words.startswith(("BEGIN", "ROLLBACK", "COMMIT", "SAVEPOINT", "RELEASE")):
+            connection.written = {}
         if words.startswith("ROLLBACK"):
             connection.words.clear()
         elif words.startswith(("SAVEPOINT", "RELEASE", "COMMIT")):

@@ -33,6 +33,7 @@ class StatementRunner(Protocol):
 
     anew: dict[int, list[tuple[Any, ...]]]
     words: PostingChanges
+    written: dict[str, dict[int, set[int]]]
 
     @property
     def in_transaction(self) -> bool:

@@ -6,7 +6,7 @@ The words of a text are those of FTS5's tokenisers, which run here without a dat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from speckit_memory.memory.store.file.schema.declared import declared
@@ -72,6 +72,8 @@ def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | 
         return _compared(connection, sql, bindings)
     if "JOIN temp.memory_word_places" in sql:
         return _places(connection, *listed_parameters(list(bindings)))
+    if "surface_fts MATCH" in sql and sql.endswith("LIMIT 0"):
+        return _keep_written(connection, {word for phrase in _phrases(str(bindings[0])) for word in phrase})  # type: ignore[index]
     if "surface_fts MATCH" in sql and sql.startswith("SELECT rowid"):
         return _holding(connection, sql, list(bindings))
     return None
@@ -175,6 +177,34 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
+    kept = connection.written
+    if all(word in kept for word in wanted):
+        at: dict[int, dict[str, set[int]]] = {
+            memory: {word: kept[word][memory] for word in wanted}
+            for memory in set[int].intersection(*(set(kept[word]) for word in wanted))
+        }
+    else:
+        at = _read_written(connection, wanted)
+    return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+
+
+def _keep_written(connection: StatementRunner, words: Collection[str]) -> Rows:
+    """Reads the places of these words as written, and keeps them until the transaction ends."""
+    missing = sorted(word for word in words if word not in connection.written)
+    if missing and connection.in_transaction:
+        found = execute(
+            connection,
+            "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL",
+            [Texts(missing)],
+        )
+        connection.written |= {word: {} for word in missing}
+        for (word, memory, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
+            connection.written[word][memory] = set(places)
+    return ()
+
+
+def _read_written(connection: StatementRunner, wanted: Sequence[str]) -> dict[int, dict[str, set[int]]]:
+    """The places of these words as written in the memories that hold all of them."""
     found = execute(
         connection,
         "SELECT memory_id, term, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL AND memory_id IN ("
@@ -185,7 +215,7 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
     at: dict[int, dict[str, set[int]]] = {}
     for (memory, term, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
         at.setdefault(memory, {})[term] = set(places)
-    return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+    return at
 
 
 def _phrases(expression: str) -> list[list[str]]:
