@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -175,6 +175,7 @@ def _rows(
     unsaid = not all(any("state" in of_row[row] for of_row in remarks) for row in range(len(ids)))
     names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
     passages = store.passages.passages(pool.candidates.matched.tolist())
+    decisions = _decisions(remarks, numbers, store) if snippet_characters else {}
     summaries = _summaries(pool, store) if snippet_characters else {}
     passages = [summaries.get(row, passage) for row, passage in enumerate(passages)]
     found, chunk_hits = _evidence(pool.candidates), pool.chunk_hits.tolist()
@@ -191,7 +192,7 @@ def _rows(
         for other in notes.get("superseded_by", ()) if snippet_characters else ():
             # Only a successor that stands below this row or is missing has its words shown here.
             if other["id"] not in numbers[:row]:
-                other["words"] = _words(other["id"], store)
+                other["words"] = decisions[other["id"]]
         state = notes.pop("state") if "state" in notes else names[row]
         if row in summaries:
             notes["shown"] = "summary"
@@ -249,11 +250,23 @@ def name_memories(memories: list[int], store: Store) -> list[NamedMemory]:
     ]
 
 
-def _words(memory: int, store: Store) -> str:
-    """The decision of a successor that is ranked below the memory it replaces, or not at all."""
+def _decisions(remarks: Sequence[Sequence[Mapping[str, Any]]], numbers: Sequence[int], store: Store) -> dict[int, str]:
+    """The decisions of successors that are ranked below a memory they replace, or not at all, by memory.
+
+    `remarks` are the notes of each annotator on each row, `numbers` the memories of the rows.
+    """
+    shown = {
+        other: None
+        for row in range(len(numbers))
+        for of_row in remarks
+        for other in of_row[row].get("superseded_by", ())
+        if other not in numbers[:row]
+    }
+    if not shown:
+        return {}
     from speckit_memory.engine.answers.decision_words import decision_words  # few answers contain superseded memories
 
-    return decision_words(store.passages.body(memory))
+    return {memory: decision_words(body) for memory, body in store.passages.bodies(list(shown)).items()}
 
 
 def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundStep[Annotator]]) -> list[str]:

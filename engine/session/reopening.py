@@ -19,7 +19,7 @@ from speckit_memory.errors import NotFoundError, SpeckitError
 from speckit_memory.errors.echo import list_names
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError, told_by_driver
-from speckit_memory.memory.store.file.guarding.identity import ReplacedError, StoreState
+from speckit_memory.memory.store.file.guarding.identity import ReplacedError
 from speckit_memory.memory.store.file.guarding.store_file import set_aside
 from speckit_memory.memory.store.missing import MissingMemoryError
 
@@ -83,20 +83,6 @@ class ReopeningStore:
                 for a failure that is due to a damaged file; E026 if the store was replaced and the operation cannot be
                 repeated.
         """
-        return self._run(work, writes=writes, repeatable=repeatable)[0]
-
-    def state(self) -> tuple[str, int]:
-        """The name of the open store, and a number that changes with every commit of any process.
-
-        Raises as `run`.
-        """
-        name, seen = self._run(lambda opened: opened.name)
-        return name, seen.commits
-
-    def _run(
-        self, work: Callable[[OpenStore], T], *, writes: bool = False, repeatable: bool = True
-    ) -> tuple[T, StoreState]:
-        """As `run`, with the state of the store after the operation."""
         replaced: ReplacedError | None = None
         lost = False
         for _ in range(ATTEMPTS):
@@ -105,7 +91,8 @@ class ReopeningStore:
             try:
                 result = work(opened)
                 # raises if the file was replaced while `work` ran on the old one
-                return result, opened.database.state()
+                opened.database.require_present()
+                return result
             except LostConnectionError:
                 # what was only read can be read again
                 if lost or opened.database.writes != writes_before:
@@ -124,6 +111,13 @@ class ReopeningStore:
                 break
         assert replaced is not None  # or the loop would not have ended
         raise replaced
+
+    def state(self) -> tuple[str, int]:
+        """The name of the open store, and a number that changes with every commit of any process.
+
+        Raises as `run`.
+        """
+        return self.run(lambda opened: (opened.name, opened.database.state().commits))
 
     def close(self) -> None:
         """Writes pending counts and closes the store. May be repeated. Raises E022 if a thread is running a query."""

@@ -11,7 +11,7 @@ copies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -115,6 +115,9 @@ class Passages(Protocol):
 
     def body(self, memory: int) -> str:
         """The whole text of a memory."""
+
+    def bodies(self, memories: Sequence[int]) -> dict[int, str]:
+        """The whole text of each of these memories."""
 
 
 class VectorSpace(Protocol):
@@ -238,6 +241,9 @@ class Lexicon(Protocol):
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query, in order, from the same analyser as the index."""
 
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Says that these terms will be looked up, so that a store without them in memory reads them at once."""
+
     def index(self, field: Field, level: Level = "memory") -> TermIndex:
         """The inverted index of a field. Only "body" exists at level "chunk"."""
 
@@ -282,6 +288,9 @@ class FullText(Protocol):
             limit: Maximum number of memories.
             scope: The memories that the filter admits.
         """
+
+    def prefetch(self, words: Sequence[str]) -> None:
+        """Says that `holding` will be asked for these words, so that a store on a server reads them at once."""
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
         """The first `limit` memories, by id, whose title or text holds the words of each phrase in a row.

@@ -48,6 +48,7 @@ def query_tokens(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     terms = lexicon.analyse(text)
     if not terms:
         return terms
+    lexicon.prefetch((german.MARK, *terms))
     holds_german = lexicon.index("body").holders(german.MARK) > 0
     if not german.is_german(text, otherwise=holds_german):
         return terms

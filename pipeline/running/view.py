@@ -63,6 +63,7 @@ class SearchLexicon:
         self._analyse = of_store.analyse
         self._tokens: dict[str, tuple[str, ...]] = {}
         self.index = of_store.index
+        self.prefetch = of_store.prefetch
         self.bags = of_store.bags
         self.words = of_store.words
         self.near = of_store.near

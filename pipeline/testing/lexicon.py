@@ -85,6 +85,9 @@ class FakeLexicon:
         """The words of a query."""
         return words(text)
 
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Nothing: all terms are in memory."""
+
     def index(self, field: Field, level: Level = "memory") -> FakeIndex:
         """The index of a field."""
         return self._indexes[field, level]
@@ -136,6 +139,9 @@ class FakeFullText:
                     scores[int(index.ids[row])] += weight * float(frequency)
         rows = sorted((-s, i) for i, s in scores.items() if scope.admits(np.array([i]))[0])[:limit]
         return np.array([i for _, i in rows], np.int64), np.array([-s for s, _ in rows], np.float64)
+
+    def prefetch(self, words: Sequence[str]) -> None:
+        """Nothing: all words are in memory."""
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Scope) -> Ids:
         """The memories that hold the words of each phrase in a row, in the title or in the texts."""

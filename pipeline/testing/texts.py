@@ -154,3 +154,7 @@ class FakePassages:
     def body(self, memory: int) -> str:
         """The texts of a memory as one."""
         return "\n\n".join(self._table.memories[memory].chunks)
+
+    def bodies(self, memories: Sequence[int]) -> dict[int, str]:
+        """The texts of each memory as one."""
+        return {memory: self.body(memory) for memory in memories}

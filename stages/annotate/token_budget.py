@@ -64,8 +64,9 @@ class TokenBudget:
 
     def _tokens(self, ranking: Ranking, shown: int, store: Store) -> Column:
         if self._params.sent == "content":
-            bodies = [store.passages.body(memory) for memory in store.attributes.parents(ranking.ids[:shown]).tolist()]
-            return self._counted(bodies, store)
+            memories = store.attributes.parents(ranking.ids[:shown]).tolist()
+            bodies = store.passages.bodies(memories)
+            return self._counted([bodies[memory] for memory in memories], store)
         texts = store.passages.passages(ranking.matched[:shown].tolist())
         return self._counted([passage.text[: self._params.snippet] for passage in texts], store)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, islice
 from string import ascii_lowercase
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -66,6 +67,17 @@ class SpellingParams(Params):
     )
 
 
+class _Neighbours(NamedTuple):
+    """Known terms near a word, the best first, with their distances, and the forms of the word with each term."""
+
+    word: str
+    term: str
+    best: list[str]
+    edits: dict[str, int]
+    readings: dict[str, list[str]]
+    is_held: bool
+
+
 class Spelling:
     """Searches the nearest known words instead of a word that no memory holds in any field.
 
@@ -97,11 +109,16 @@ class Spelling:
             # The question is whether there is one, so a limit of 1 ends the search early.
             return len(store.fulltext.holding([word], 1, scope)) > 0
 
+        if words <= self._params.max_words_as_typed:
+            typed = _WORD.findall(query.text)
+            store.fulltext.prefetch([word for word in typed if len(store.lexicon.analyse(word)) == 1])
         # Searching for neighbours takes some milliseconds per word, even if there are none.
         # None switches off the test of words as typed, which is for short queries only.
         candidates = self._unknown(query, store.lexicon, is_held if words <= self._params.max_words_as_typed else None)
         unknown = list(islice(_within(MOST_LETTERS, candidates), self._params.max_unknown_words))
-        respelt = [found for word, term in unknown if (found := self._respelt(word, term, store, is_held))]
+        replaceable = [found for word, term in unknown if (found := self._neighbours(word, term, store, is_held))]
+        texts = _texts_with({term for found in replaceable for term in found.best}, store)
+        respelt = [self._respelt(found, texts, store) for found in replaceable]
         if not respelt:
             return plan
         said = "; ".join(f"'{found.word}' as {', '.join(found.instead)}" for found in respelt)
@@ -131,8 +148,8 @@ class Spelling:
                 ):
                     yield word, term
 
-    def _respelt(self, word: str, term: str, store: Store, is_held: Callable[[str], bool]) -> Respelling | None:
-        """The replacement of a word; None if it has no known neighbour."""
+    def _neighbours(self, word: str, term: str, store: Store, is_held: Callable[[str], bool]) -> _Neighbours | None:
+        """The known neighbours of a word; None if it has none."""
         params, lexicon = self._params, store.lexicon
         readings: dict[str, list[str]] = {}
         for form in _one_edit(word.casefold()):
@@ -144,6 +161,7 @@ class Spelling:
         known = _document_frequencies(readings, lexicon)
         # A term that some memory holds, but not in the typed form: only exact forms may replace it.
         if own:
+            store.fulltext.prefetch([form for found in (term, *known) for form in readings.get(found, ())])
             if any(map(is_held, readings.get(term, ()))):
                 return None
             known = {found: known[found] for found in known if found != term and any(map(is_held, readings[found]))}
@@ -159,15 +177,18 @@ class Spelling:
             known = _document_frequencies(edits, lexicon)
         # Fewest edits first, then the most frequent, then alphabetically.
         best = sorted(known, key=lambda found: (edits[found], -known[found], found))[: params.neighbours]
-        if not best:
-            return None
+        return _Neighbours(word, term, best, edits, readings, bool(own)) if best else None
+
+    def _respelt(self, found: _Neighbours, texts: Mapping[str, Sequence[str]], store: Store) -> Respelling:
+        """The replacement of a word; `texts` are some passages with each of its neighbours."""
+        params, (word, term, best, edits, readings, own) = self._params, found
         # Some stems one edit away are not words: "super" and "superior" of "superio".
-        written = {found: _as_written(found, word, store) or readings.get(found, [found])[-1] for found in best}
+        written = {near: _as_written(near, word, texts[near], store) or readings.get(near, [near])[-1] for near in best}
         # Capped at 2: the weight is discount² at least, also for a stem whose written form is further away.
-        edits = {found: max(edits[found], min(_distance(written[found], word), 2)) for found in best}
+        edits = {near: max(edits[near], min(_distance(written[near], word), 2)) for near in best}
         # Stable: equal distances keep the order by frequency found above.
-        best.sort(key=edits.__getitem__)
-        instead = {found: params.discount ** edits[found] for found in best}
+        best = sorted(best, key=edits.__getitem__)
+        instead = {near: params.discount ** edits[near] for near in best}
         return Respelling(word, term, instead | ({term: params.discount} if own else {}), written[best[0]])
 
 
@@ -183,26 +204,40 @@ def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[
 def _document_frequencies(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
     """The terms that memories hold, each with its document frequency."""
     words = lexicon.words()
-    return {term: holders for term in terms if term in words and (holders := _holders(term, lexicon))}
+    known = [term for term in terms if term in words]
+    lexicon.prefetch(known)
+    return {term: holders for term in known if (holders := _holders(term, lexicon))}
 
 
-def _as_written(term: str, word: str, store: Store) -> str:
-    """The spelling nearest to this word, in some memory, whose term this is; "" if none is found."""
+def _texts_with(terms: Iterable[str], store: Store) -> dict[str, list[str]]:
+    """The texts of a few passages with each of these terms, all read at once."""
+    index = store.lexicon.index("body", "chunk")
+    chosen = {
+        term: _some(index.ids[index.postings(term).rows], store).tolist() if index.holders(term) else []
+        for term in terms
+    }
+    ids = list(dict.fromkeys(chain.from_iterable(chosen.values())))
+    texts = dict(zip(ids, store.passages.passages(ids), strict=True)) if ids else {}
+    return {term: [texts[passage].text for passage in passages] for term, passages in chosen.items()}
+
+
+def _as_written(term: str, word: str, passages: Sequence[str], store: Store) -> str:
+    """The spelling nearest to this word, in these passages or some names, whose term this is; "" if none is found."""
     lexicon = store.lexicon
-    for index, texts in (
-        (
-            lexicon.index("body", "chunk"),
-            lambda ids: [passage.text for passage in store.passages.passages(ids.tolist())],
-        ),
-        (lexicon.index("title"), lambda ids: store.attributes.label("title", ids)),
-        (lexicon.index("path"), lambda ids: store.attributes.label("key", ids)),
-    ):
-        seen = texts(_some(index.ids[index.postings(term).rows], store)) if index.holders(term) else ()
+    for seen in chain((passages,), _names_with(term, store)):
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
         forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
         if forms:
             return str(min(forms, key=lambda form: _distance(form, word)))
     return ""
+
+
+def _names_with(term: str, store: Store) -> Iterator[list[str]]:
+    """A few titles with a term, then a few keys."""
+    for index, label in ((store.lexicon.index("title"), "title"), (store.lexicon.index("path"), "key")):
+        if index.holders(term):
+            ids = _some(index.ids[index.postings(term).rows], store)
+            yield [*map(str, store.attributes.label(label, ids))]
 
 
 def _some(ids: Ids, store: Store) -> Ids:

@@ -132,7 +132,7 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     class Counting:
         def __init__(self, lexicon: SnapshotLexicon) -> None:
             self.index, self.bags = lexicon.index, lexicon.bags
-            self.words, self.near = lexicon.words, lexicon.near
+            self.words, self.near, self.prefetch = lexicon.words, lexicon.near, lexicon.prefetch
 
         def analyse(self, text: str) -> tuple[str, ...]:
             nonlocal analysed
@@ -148,6 +148,6 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
     unknown = list(step._unknown(query, lexicon, None))
     assert [found for found, _ in unknown] == words
     for found, term in spelling._within(spelling.MOST_LETTERS, unknown):
-        step._respelt(found, term, counting, lambda _: False)
+        step._neighbours(found, term, counting, lambda _: False)
     assert analysed < 70 * spelling.MOST_LETTERS
     tally.tried(len(words))

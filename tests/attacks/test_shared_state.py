@@ -80,6 +80,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Passages", "names"): lambda s: [(("%gateway%", "hand%over"),), ((),)],
     ("Passages", "summaries"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "body"): lambda s: [(1,), (10**6,)],
+    ("Passages", "bodies"): lambda s: [((1, 10**6),), ((),)],
     ("VectorSpace", "embed"): lambda s: [("payment gateway",), ("quokka",), ("",)],
     ("VectorSpace", "nearest"): lambda s: [
         (vector, limit, scope, level)
@@ -95,6 +96,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("TermIndex", "holding"): lambda s: [(term, rows) for term in TERMS for rows in (ids(s), ids(s)[:0])],
     ("TermIndex", "adjacent"): lambda s: [("payment", "gateway"), ("rank", "fusion"), ("no", "where")],
     ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
+    ("Lexicon", "prefetch"): lambda s: [(TERMS,), ((),)],
     ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],
     ("Lexicon", "words"): lambda s: [()],
     ("Lexicon", "near"): lambda s: [("paymnet", 1), ("gatway", 2), ("", 2)],
@@ -108,6 +110,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Bags", "better_neighbour"): lambda s: [(np.linspace(0.0, 1.0, 200),), (np.zeros(1),)],
     ("Bags", "scores"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
     ("Bags", "coverage"): lambda s: [(dict.fromkeys(TERMS, 1.0),), ({"gateway": 0.5},), ({},)],
+    ("FullText", "prefetch"): lambda s: [(["payment", "nowhere"],), ([],)],
     ("FullText", "holding"): lambda s: [
         (phrases, limit, scope)
         for phrases in (["payment", "gateway"], ["payment gateway"], ["nowhere"], [])

@@ -203,6 +203,10 @@ class Database:
                 return StoreState(0, (self._identity.last_change(connection) or (0, None))[0])
             return self._identity.require(connection)
 
+    def require_present(self) -> None:
+        """Raises as `state` if the file at the path is no longer this store."""
+        self.state()
+
     @property
     def writes(self) -> int:
         """Number of write transactions that this thread has begun, counted where a connection can be lost."""

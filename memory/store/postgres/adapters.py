@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,18 +21,27 @@ Binding = Any
 Bindings = Sequence[Binding] | Mapping[str, Binding]
 INT8_ARRAY = 1016
 TEXT_ARRAY = 1009
+BYTEA_ARRAY = 1001
+_HEADER = struct.Struct(">iiI")
+"""The number of dimensions of an array, whether it may hold NULL, and the type of its elements."""
+_SIZE = struct.Struct(">ii")
+"""The number of elements, and the number of the first one."""
 
 
 NO_CHARACTER = "\ufdd0"
 """Stands for NUL in what is looked for: Unicode keeps it from being a character, so that nothing is found."""
 
 
-class Integers(list[int]):
+class Integers(list[int | None]):
     """Integers for one placeholder."""
 
 
 class Texts(list[str]):
     """Texts for one placeholder."""
+
+
+class Blobs(list[bytes | None]):
+    """Byte strings for one placeholder."""
 
 
 class VectorBytes(bytes):
@@ -77,23 +87,49 @@ class _BoolDumper(Int8Dumper):
         return super().dump(int(obj))
 
 
-class _IntegersDumper(Dumper):
-    format = Format.TEXT
+class _ListDumper(Dumper):
+    """Lists in the binary form of an array: a header, and each element after its length, which is -1 for NULL."""
+
+    format = Format.BINARY
+    element: int
+
+    def dump(self, obj: Sequence[Any]) -> bytes:
+        parts = [_HEADER.pack(1 if obj else 0, 1, self.element), *([_SIZE.pack(len(obj), 1)] if obj else [])]
+        for each in obj:
+            if each is None:
+                parts.append(b"\xff\xff\xff\xff")
+            else:
+                data = self.encoded(each)
+                parts += (len(data).to_bytes(4, "big"), data)
+        return b"".join(parts)
+
+    def encoded(self, element: Any) -> bytes:
+        """The binary form of an element."""
+        raise NotImplementedError
+
+
+class _IntegersDumper(_ListDumper):
     oid = INT8_ARRAY
+    element = 20
 
-    def dump(self, obj: Integers) -> bytes:
-        return b"{%s}" % ",".join(map(str, obj)).encode()
+    def encoded(self, element: int) -> bytes:
+        return element.to_bytes(8, "big", signed=True)
 
 
-class _TextsDumper(Dumper):
-    format = Format.TEXT
+class _TextsDumper(_ListDumper):
     oid = TEXT_ARRAY
+    element = 25
 
-    def dump(self, obj: Texts) -> bytes:
-        quoted = (
-            '"' + text.replace("\0", NO_CHARACTER).replace("\\", "\\\\").replace('"', '\\"') + '"' for text in obj
-        )
-        return ("{" + ",".join(quoted) + "}").encode()
+    def encoded(self, element: str) -> bytes:
+        return element.replace("\0", NO_CHARACTER).encode()
+
+
+class _BlobsDumper(_ListDumper):
+    oid = BYTEA_ARRAY
+    element = 17
+
+    def encoded(self, element: bytes) -> bytes:
+        return element
 
 
 def adapters(vector: int) -> AdaptersMap:
@@ -103,6 +139,7 @@ def adapters(vector: int) -> AdaptersMap:
     made.register_dumper(bool, _BoolDumper)
     made.register_dumper(Integers, _IntegersDumper)
     made.register_dumper(Texts, _TextsDumper)
+    made.register_dumper(Blobs, _BlobsDumper)
     made.register_dumper(VectorBytes, type("VectorDumper", (_VectorDumper,), {"oid": vector}))
     made.register_loader("bool", _BoolLoader)
     made.register_loader("numeric", _NumericLoader)

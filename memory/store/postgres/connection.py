@@ -9,6 +9,7 @@ import psycopg
 
 from speckit_memory.memory.store.postgres import virtual_tables
 from speckit_memory.memory.store.postgres.adapters import Bindings, parameters
+from speckit_memory.memory.store.postgres.postings import PostingChanges
 from speckit_memory.memory.store.postgres.session import WorkspaceSession
 from speckit_memory.memory.store.postgres.statements import Statement, Table, translate
 
@@ -29,6 +30,9 @@ class Connection(WorkspaceSession):
         self._tables = tables
         self.anew: dict[int, list[tuple[Any, ...]]] = {}
         """Words that a comparison of texts made anew, by memory: see `virtual_tables`."""
+        self.words = PostingChanges()
+        self.written: dict[str, dict[int, set[int]]] = {}
+        """Places of words as written, by word and memory, that were read ahead in this transaction."""
         self._translated: dict[str, list[Statement]] = {}
 
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Cursor:
@@ -122,6 +126,12 @@ class Cursor:
     def _run(self, statement: Statement, bindings: Bindings | None) -> None:
         connection = self.connection
         words = statement.sql.upper()
+        if words.startswith(("BEGIN", "ROLLBACK", "COMMIT", "SAVEPOINT", "RELEASE")):
+            connection.written = {}
+        if words.startswith("ROLLBACK"):
+            connection.words.clear()
+        elif words.startswith(("SAVEPOINT", "RELEASE", "COMMIT")):
+            virtual_tables.send_words(connection)
         if words in _TRANSACTIONS:
             connection.begin(writes=_TRANSACTIONS[words])
         elif words == "COMMIT":

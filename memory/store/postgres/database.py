@@ -109,6 +109,9 @@ class PostgresDatabase(Database):
                 return StoreState(0, int(value(connection, "SELECT coalesce(max(seq), 0) FROM changes")))
             return StoreState(*map(int, rows(connection, _STATE)[0]))
 
+    def require_present(self) -> None:
+        """Nothing: a workspace is not replaced as a file is, and its end is an error of the next statement."""
+
     @property
     def writes(self) -> int:
         """Number of write transactions that this thread has begun, to tell whether its work can be repeated."""

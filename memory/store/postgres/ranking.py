@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from math import log
 from typing import Any, Protocol
 
 from speckit_memory.memory.store.file.splitting import ANALYSED, split
-from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, listed_parameters
+from speckit_memory.memory.store.postgres.adapters import Bindings, Texts, listed_parameters
+from speckit_memory.memory.store.postgres.postings import FIELD, PostingChanges, field_and_offset, unpack
 from speckit_memory.memory.store.postgres.session import FetchedRows
 
 Rows = Sequence[tuple[Any, ...]]
-FIELD = 28
-"""Bits of an offset in a place."""
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 """The weight of a phrase that half of the memories hold or more."""
 _BODY_FIRST = (3, 0, 1, 2)
 """The fields of a row in the order of FTS5's columns: body, title, triggers, path."""
+_RANKED = """
+SELECT p.term, p.memory_id, p.analysed, l.words,
+    (SELECT count(*) FROM postings WHERE term = '' AND analysed IS NOT NULL),
+    (SELECT sum(words) FROM postings WHERE term = '')
+FROM postings p JOIN postings l ON l.memory_id = p.memory_id AND l.term = '' AND l.words IS NOT NULL
+WHERE p.term = ANY ($1) AND p.analysed IS NOT NULL
+"""
 
 
 class StatementRunner(Protocol):
     """The connection, as far as statements about the tables of words and vectors need it."""
 
     anew: dict[int, list[tuple[Any, ...]]]
+    words: PostingChanges
+    written: dict[str, dict[int, set[int]]]
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
 
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Any:
         """Runs statements of SQLite, translated."""
 
     def fetch(self, sql: str, values: list[Any]) -> FetchedRows:
         """Runs a statement of PostgreSQL."""
-
-
-def field_and_offset(place: int) -> tuple[int, int]:
-    """The parts of a place."""
-    return place >> FIELD, place & (1 << FIELD) - 1
 
 
 def execute(connection: StatementRunner, sql: str, values: list[Any]) -> Rows:
@@ -62,19 +70,14 @@ def ranked(connection: StatementRunner, restricted: bool, bindings: list[Any]) -
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
-    count, words = execute(
-        connection,
-        "SELECT count(*), coalesce(sum((SELECT sum(n) FROM unnest(places) n)), 0) FROM postings "
-        "WHERE kind = 0 AND term = ''",
-        [],
-    )[0]
+    rows = execute(connection, _RANKED, [Texts(wanted)])
     held: dict[str, dict[int, list[int]]] = {}
-    for word, memory, places in execute(
-        connection, "SELECT term, memory_id, places FROM postings WHERE kind = 0 AND term = ANY ($1)", [Texts(wanted)]
-    ):
+    lengths: dict[int, int] = {}
+    count, words = rows[0][4:] if rows else (0, 0)
+    for (word, memory, _, length, *_), places in zip(rows, unpack([row[2] for row in rows]), strict=True):
         held.setdefault(word, {})[memory] = places
+        lengths[memory] = length
     uses = [_uses(phrase, held) for phrase in phrases]
-    lengths = _lengths(connection, {memory for of_phrase in uses for memory in of_phrase})
     scores: dict[int, float] = {}
     for of_phrase in uses:
         idf = log((count - len(of_phrase) + 0.5) / (len(of_phrase) + 0.5)) if of_phrase else 0.0
@@ -82,7 +85,7 @@ def ranked(connection: StatementRunner, restricted: bool, bindings: list[Any]) -
         for memory, places in of_phrase.items():
             frequency = 0.0
             for place in places:
-                frequency += weights[place >> FIELD]
+                frequency += weights[field_and_offset(place)[0]]
             length = lengths[memory] / (words / count)
             scores[memory] = scores.get(memory, 0.0) + idf * (
                 frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length))
@@ -93,9 +96,12 @@ def ranked(connection: StatementRunner, restricted: bool, bindings: list[Any]) -
 
 def column_sizes(connection: StatementRunner) -> list[tuple[int, bytes]]:
     """The ids of all rows with the numbers of words in each column, as FTS5 stores them: varints, big-endian."""
-
-    found = execute(connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = ''", [])
-    return [(memory, b"".join(_varint(lengths[field]) for field in _BODY_FIRST)) for memory, lengths in found]
+    rows = execute(connection, "SELECT memory_id, analysed FROM postings WHERE term = '' AND analysed IS NOT NULL", [])
+    found = []
+    for (memory, _), ends in zip(rows, unpack([row[1] for row in rows]), strict=True):
+        lengths = [end - start for start, end in pairwise((0, *ends))]
+        found.append((memory, b"".join(_varint(lengths[field]) for field in _BODY_FIRST)))
+    return found
 
 
 def _uses(phrase: Sequence[str], held: dict[str, dict[int, list[int]]]) -> dict[int, list[int]]:
@@ -104,20 +110,12 @@ def _uses(phrase: Sequence[str], held: dict[str, dict[int, list[int]]]) -> dict[
     uses: dict[int, list[int]] = {}
     for memory, places in first.items():
         if all(memory in other for other in others):
-            begins = set(places).intersection(*({p - n for p in other[memory]} for n, other in enumerate(others, 1)))
+            begins = set(places).intersection(
+                *({p - (n << FIELD) for p in other[memory]} for n, other in enumerate(others, 1))
+            )
             if begins:
-                uses[memory] = sorted(begins)
+                uses[memory] = sorted(begins, key=field_and_offset)
     return uses
-
-
-def _lengths(connection: StatementRunner, memories: set[int]) -> dict[int, int]:
-
-    found = execute(
-        connection,
-        "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = '' AND memory_id = ANY ($1)",
-        [Integers(sorted(memories))],
-    )
-    return {memory: sum(lengths) for memory, lengths in found}
 
 
 def _varint(number: int) -> bytes:

@@ -327,15 +327,16 @@ VECTORS = "CREATE TABLE chunk_vectors (rowid bigint NOT NULL, embedding vector N
     f"{WORKSPACE} int NOT NULL DEFAULT {SETTING}, PRIMARY KEY ({WORKSPACE}, rowid))"
 )
 POSTINGS = (
-    'CREATE TABLE postings (kind smallint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL, '
-    f"places int[] NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, "
-    f"PRIMARY KEY ({WORKSPACE}, kind, term, memory_id))",
-    f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, kind, memory_id)",
+    f"CREATE TABLE postings (memory_id bigint NOT NULL, {WORKSPACE} int NOT NULL DEFAULT {SETTING}, words int, "
+    'term text COLLATE "C" NOT NULL, analysed bytea, written bytea)',
+    f"CREATE INDEX postings_by_term ON postings ({WORKSPACE}, term)",
+    f"CREATE INDEX postings_by_memory ON postings ({WORKSPACE}, memory_id)",
     *(
         f"CREATE VIEW {table} WITH (security_invoker = true) AS "
-        f"SELECT memory_id AS rowid FROM postings WHERE kind = {kind} AND term = ''"
-        for kind, table in enumerate(("memory_fts", "surface_fts"))
+        f"SELECT memory_id AS rowid FROM postings WHERE term = '' AND {column} IS NOT NULL"
+        for table, column in (("memory_fts", "analysed"), ("surface_fts", "written"))
     ),
 )
-"""The words of each full-text table of SQLite (`kind`), with their places in each memory. The places of the empty word
-are the numbers of words in each field; every row has one."""
+"""The words of each memory with their places in the two full-text tables of SQLite, a column for each. The row of the
+empty word holds the lengths of the fields, and in `words` their sum for the analysed words. The indexes are not unique:
+PostgreSQL then stores a word, or the number of a memory, once for many rows."""

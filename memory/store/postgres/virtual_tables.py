@@ -1,13 +1,12 @@
 """What FTS5 and sqlite-vec answer in SQLite: the statements about their tables, answered from tables of our own.
 
-The words of a text are those of FTS5's tokenisers, which run here without a database. `postings` holds a row for every
-word of a memory, with its places (`field << 28 | offset`), and one of the empty word with the lengths of the fields.
+The words of a text are those of FTS5's tokenisers, which run here without a database.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from speckit_memory.memory.store.file.schema.declared import declared
@@ -15,13 +14,13 @@ from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
 from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 from speckit_memory.memory.store.postgres import ranking
 from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, VectorBytes, listed_parameters
-from speckit_memory.memory.store.postgres.ranking import FIELD, Rows, StatementRunner, execute, field_and_offset
+from speckit_memory.memory.store.postgres.postings import COLUMNS, FIELD, FIELDS, field_and_offset, unpack
+from speckit_memory.memory.store.postgres.ranking import Rows, StatementRunner, execute
 
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
-_FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
 _CONCERNED = re.compile(
     r"\b((memory|surface)_fts|memory_fts_docsize|memory_words|memory_word_places|surface_(anew_)?places|surface_anew"
-    r"|chunk_vectors|PRAGMA)\b"
+    r"|chunk_vectors|postings|PRAGMA)\b"
 )
 _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)\s+(VALUES|SELECT)(.*)", re.DOTALL)
 _INSERT_ANEW = re.compile(r"INSERT INTO temp.surface_anew \(rowid, title, body\) SELECT (.*)", re.DOTALL)
@@ -56,20 +55,25 @@ def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | 
     if insert_many(connection, sql, [bindings]):
         return ()
     if found := _DELETE.match(sql):
-        execute(connection, "DELETE FROM postings WHERE kind = $1 AND memory_id = $2", [_KINDS[found[1]], bindings[0]])  # type: ignore[index]
+        connection.words.delete(_KINDS[found[1]], bindings[0])  # type: ignore[index]
+        if not connection.in_transaction:
+            send_words(connection)
         return ()
     if "chunk_vectors" in sql:
         return _vectors(connection, sql, bindings)
+    send_words(connection)
     if "temp.memory_words" in sql:
-        return execute(connection, "SELECT DISTINCT term FROM postings WHERE kind = 0 AND term <> ''", [])
+        return execute(connection, "SELECT DISTINCT term FROM postings WHERE term <> '' AND analysed IS NOT NULL", [])
     if "memory_fts_docsize" in sql:
         return ranking.column_sizes(connection)
     if "bm25(memory_fts" in sql:
         return ranking.ranked(connection, "carray" in sql, list(bindings))
     if "temp.surface_anew" in sql or "temp.surface_places" in sql or "doc, col" in sql:
         return _compared(connection, sql, bindings)
-    if "temp.memory_word_places WHERE term" in sql:
-        return _places(connection, bindings[0])  # type: ignore[index]
+    if "JOIN temp.memory_word_places" in sql:
+        return _places(connection, *listed_parameters(list(bindings)))
+    if "surface_fts MATCH" in sql and sql.endswith("LIMIT 0"):
+        return _keep_written(connection, {word for phrase in _phrases(str(bindings[0])) for word in phrase})  # type: ignore[index]
     if "surface_fts MATCH" in sql and sql.startswith("SELECT rowid"):
         return _holding(connection, sql, list(bindings))
     return None
@@ -90,46 +94,25 @@ def _pragma(connection: StatementRunner, sql: str) -> Rows:
 
 
 def insert_many(connection: StatementRunner, sql: str, bindings: Sequence[Bindings]) -> bool:
-    """Runs an INSERT of words with all of these bindings, in one statement; False for other statements."""
+    """Adds the words of an INSERT with all of these bindings; False for other statements."""
     found = _INSERT.match(sql)
     if found is None:
         return False
     table, columns, how, rest = found.groups()
-    rows: list[tuple[Any, ...]] = []
+    named = [column.strip() for column in columns.split(",")]
     for each in bindings:
-        rows += [tuple(each)] if how == "VALUES" else connection.execute(f"SELECT{rest}", each).fetchall()
-    _insert_postings(connection, table, columns, rows)
+        rows = [tuple(each)] if how == "VALUES" else connection.execute(f"SELECT{rest}", each).fetchall()
+        for memory, *texts in rows:
+            connection.words.add(_KINDS[table], memory, dict(zip(named, texts, strict=True)))
+    if not connection.in_transaction:
+        send_words(connection)
     return True
 
 
-def _insert_postings(connection: StatementRunner, table: str, columns: str, rows: Rows) -> None:
-    """Inserts the words of rows (id, texts of these columns), in the order of the primary key."""
-    kind = _KINDS[table]
-    named = [column.strip() for column in columns.split(",")]
-    postings: list[tuple[str, int, str]] = []
-    for memory, *texts in rows:
-        of_word: dict[str, list[int]] = {}
-        lengths = [0] * len(_FIELDS[kind])
-        for column, text in zip(named, texts, strict=True):
-            field = _FIELDS[kind].index(column)
-            found_words = split(kind, text)
-            lengths[field] = len(found_words)
-            for offset, word in enumerate(found_words):
-                of_word.setdefault(word, []).append(field << FIELD | offset)
-        counted = (("", lengths), *((word, sorted(at)) for word, at in of_word.items()))
-        postings += [(word, memory, "{" + ",".join(map(str, at)) + "}") for word, at in counted]
-    postings.sort()  # neighbours of the index are inserted one after the other
-    execute(
-        connection,
-        "INSERT INTO postings (kind, term, memory_id, places) SELECT $1, term, memory, places::int[] "
-        "FROM unnest($2, $3, $4) AS made (term, memory, places)",
-        [
-            kind,
-            Texts([word for word, _, _ in postings]),
-            Integers([memory for _, memory, _ in postings]),
-            Texts([places for _, _, places in postings]),
-        ],
-    )
+def send_words(connection: StatementRunner) -> None:
+    """Sends the changes of words that were not sent yet."""
+    for sql, values in connection.words.statements():
+        execute(connection, sql, values)
 
 
 def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows:
@@ -142,7 +125,7 @@ def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows
         connection.anew = {
             memory: [
                 (word, memory, column, offset)
-                for column, text in zip(_FIELDS[WRITTEN], texts, strict=True)
+                for column, text in zip(FIELDS[WRITTEN], texts, strict=True)
                 for offset, word in enumerate(split(WRITTEN, text))
             ]
             for memory, *texts in chosen
@@ -156,22 +139,30 @@ def _compared(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows
     wanted = listed_parameters(list(bindings)) if "carray" in sql else []
     found_rows = execute(
         connection,
-        f"SELECT term, memory_id, places FROM postings WHERE kind = {kind} AND term <> ''"
+        f"SELECT term, memory_id, {COLUMNS[kind]} FROM postings WHERE {COLUMNS[kind]} IS NOT NULL AND term <> ''"
         + (" AND memory_id = ANY ($1)" if wanted else ""),
         wanted,
     )
     return [
-        (word, memory, _FIELDS[kind][field], offset)
-        for word, memory, places in found_rows
+        (word, memory, FIELDS[kind][field], offset)
+        for (word, memory, _), places in zip(found_rows, unpack([row[2] for row in found_rows]), strict=True)
         for field, offset in map(field_and_offset, places)
     ]
 
 
-def _places(connection: StatementRunner, term: str) -> Rows:
+def _places(connection: StatementRunner, terms: Sequence[str]) -> Rows:
+    """The places of the words of a list, by their numbers in it, which begin with 1."""
     found = execute(
-        connection, "SELECT memory_id, places FROM postings WHERE kind = 0 AND term = $1 ORDER BY memory_id", [term]
+        connection,
+        "SELECT t.number, p.memory_id, p.analysed FROM unnest($1::text[]) WITH ORDINALITY AS t (term, number) "
+        "JOIN postings p ON p.term = t.term AND p.analysed IS NOT NULL ORDER BY 1, 2",
+        [terms],
     )
-    return [(memory, *field_and_offset(place)) for memory, places in found for place in places]
+    return [
+        (number, memory, *part)
+        for (number, memory, _), places in zip(found, unpack([row[2] for row in found]), strict=True)
+        for part in sorted(map(field_and_offset, places))
+    ]
 
 
 def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
@@ -189,16 +180,45 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
+    kept = connection.written
+    if all(word in kept for word in wanted):
+        at: dict[int, dict[str, set[int]]] = {
+            memory: {word: kept[word][memory] for word in wanted}
+            for memory in set[int].intersection(*(set(kept[word]) for word in wanted))
+        }
+    else:
+        at = _read_written(connection, wanted)
+    return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+
+
+def _keep_written(connection: StatementRunner, words: Collection[str]) -> Rows:
+    """Reads the places of these words as written, and keeps them until the transaction ends."""
+    missing = sorted(word for word in words if word not in connection.written)
+    if missing and connection.in_transaction:
+        found = execute(
+            connection,
+            "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL",
+            [Texts(missing)],
+        )
+        connection.written |= {word: {} for word in missing}
+        for (word, memory, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
+            connection.written[word][memory] = set(places)
+    return ()
+
+
+def _read_written(connection: StatementRunner, wanted: Sequence[str]) -> dict[int, dict[str, set[int]]]:
+    """The places of these words as written in the memories that hold all of them."""
     found = execute(
         connection,
-        "SELECT memory_id, term, places FROM postings WHERE kind = 1 AND term = ANY ($1) AND memory_id IN ("
-        "SELECT memory_id FROM postings WHERE kind = 1 AND term = ANY ($1) GROUP BY memory_id HAVING count(*) = $2)",
+        "SELECT memory_id, term, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL AND memory_id IN ("
+        "SELECT memory_id FROM postings WHERE term = ANY ($1) AND written IS NOT NULL "
+        "GROUP BY memory_id HAVING count(*) = $2)",
         [Texts(wanted), len(wanted)],
     )
     at: dict[int, dict[str, set[int]]] = {}
-    for memory, term, places in found:
+    for (memory, term, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
         at.setdefault(memory, {})[term] = set(places)
-    return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+    return at
 
 
 def _phrases(expression: str) -> list[list[str]]:
@@ -209,7 +229,7 @@ def _phrases(expression: str) -> list[list[str]]:
 def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
     begins = set(places[phrase[0]])
     for distance, word in enumerate(phrase[1:], 1):
-        begins &= {place - distance for place in places[word]}
+        begins &= {place - (distance << FIELD) for place in places[word]}
     return bool(begins)
 
 

@@ -83,13 +83,13 @@ class SqlPassages:
 
     def body(self, memory: int) -> str:
         """The whole text of a memory; empty when it is not stored (any more)."""
+        return self.bodies([memory])[memory]
+
+    def bodies(self, memories: Sequence[int]) -> dict[int, str]:
+        """The whole text of each memory; empty when it is not stored (any more)."""
         with self._database.snapshot_read() as connection:
-            try:
-                return reader.body(connection, memory)
-            except SpeckitError as error:
-                if error.code != "E080":
-                    raise
-                return ""
+            found = reader.bodies(connection, memories)
+        return {memory: found.get(memory, "") for memory in map(int, memories)}
 
 
 class Fts5Search:
@@ -127,6 +127,12 @@ class Fts5Search:
                 ids, scores = fulltext.match(connection, tokens, weights, limit, memories[scope.admits(memories)])
                 admitted = scope.admits(ids)
         return ids[admitted][:limit], scores[admitted][:limit]
+
+    def prefetch(self, words: Sequence[str]) -> None:
+        """Reads at once what `holding` needs of these words, where each of its look-ups would be a round trip."""
+        if self._database.shared:
+            with self._database.snapshot_read() as connection:
+                surface.prefetch(connection, words)
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Restriction) -> Ids:
         """The first `limit` memories, by id, that contain the words of each phrase consecutively, as written."""

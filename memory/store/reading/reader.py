@@ -269,6 +269,12 @@ def used_since(connection: Connection, since: float) -> list[int]:
     ]
 
 
+def bodies(connection: Connection, memories: Sequence[int]) -> dict[int, str]:
+    """The whole text of each of these memories that is stored."""
+    chosen = "SELECT memory_id, body FROM bodies WHERE memory_id IN (SELECT value FROM carray(?))"
+    return dict(rows(connection, chosen, (integers(memories),)))
+
+
 def body(connection: Connection, memory_id: int) -> str:
     """The whole text of a memory. Raises E080."""
     text: str | None = value(connection, "SELECT body FROM bodies WHERE memory_id = ?", (memory_id,))

@@ -321,7 +321,10 @@ def _digest(name: str, found: Iterator[Any]) -> TableDigest:
 def words_of(database: Database, connection: Connection) -> dict[str, Iterator[Row]]:
     """The words of both full-text indexes by their names: each word, the memory, and its fields and places in it."""
     if isinstance(database, PostgresDatabase):
-        return {name: _postings(connection, kind) for kind, name in enumerate(("memory_fts", "surface_fts"))}
+        return {
+            "memory_fts": _postings(connection, "analysed"),
+            "surface_fts": _postings(connection, "written"),
+        }
     connection.execute("DROP TABLE IF EXISTS temp.surface_words")
     connection.execute("CREATE VIRTUAL TABLE temp.surface_words USING fts5vocab('main', 'surface_fts', 'instance')")
     return {
@@ -336,15 +339,13 @@ def _vocabulary(connection: Connection, table: str, fields: dict[str, int]) -> I
         yield term, memory, sorted((fields[column], offset) for _, _, column, offset in places)
 
 
-def _postings(connection: Connection, kind: int) -> Iterator[Row]:
-    from speckit_memory.memory.store.postgres.ranking import field_and_offset
+def _postings(connection: Connection, column: str) -> Iterator[Row]:
+    from speckit_memory.memory.store.postgres.postings import field_and_offset, unpack
 
-    pages = _TableRows(
-        Table("postings", ("term", "memory_id", "places"), ("term", "memory_id")), f"kind = {kind} AND term <> ''"
-    )
-    for page in pages.pages(connection):
-        for term, memory, places in page:
-            yield term, memory, [field_and_offset(place) for place in sorted(places)]
+    table = Table("postings", ("term", "memory_id", column), ("term", "memory_id"))
+    for page in _TableRows(table, f"{column} IS NOT NULL AND term <> ''").pages(connection):
+        for (term, memory, _), places in zip(page, unpack([row[2] for row in page]), strict=True):
+            yield term, memory, sorted(map(field_and_offset, places))
 
 
 @contextmanager

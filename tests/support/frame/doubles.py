@@ -54,7 +54,7 @@ class Lexicon:
     def index(self, field: str, level: str = "memory") -> SimpleNamespace:
         return SimpleNamespace(holders=lambda term: 0)
 
-    bags = words = near = index
+    bags = words = near = prefetch = index
 
 
 class SmallStore:

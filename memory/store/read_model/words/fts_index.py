@@ -7,6 +7,7 @@ of a segment of the same state (docs/decisions/0050-words-from-the-file.md).
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ Adjacent words have consecutive positions."""
 
 ROW = 32
 MOST_KEPT = 2_000_000
-"""Capacity of the cache in positions, up to 32 MB: several indexes look up the same word, one after the other."""
+"""Capacity of the cache in positions, up to 32 MB: several indexes look up the same word, one after the other. A word
+counts as one more, also if no memory holds it."""
 
 
 class _Word(NamedTuple):
@@ -92,27 +94,37 @@ class FileWords:
         with opening(), self._moment.read() as (connection, is_of_it):
             return frozenset(fulltext.words(connection)), is_of_it
 
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Reads the positions of these words at once, as far as they are not known."""
+        if unknown := [term for term in dict.fromkeys(terms) if term not in self._known]:
+            self._read(unknown)
+
     def word(self, part: Part, term: str) -> _Word:
         """The positions of a word. When this thread sees another state, memories changed since have none."""
         # Without the lock: `_known` gains entries or is replaced as a whole, and a word never changes.
         found = self._known.get(term)
-        if found is not None:
-            return found[part]
+        return (self._read([term])[term] if found is None else found)[part]
+
+    def _read(self, terms: Sequence[str]) -> dict[str, dict[Part, _Word]]:
+        found: dict[str, dict[Part, _Word]] = {}
         with opening(), self._moment.read() as (connection, is_of_it):
-            memories, fields, offsets = fulltext.places(connection, term)
-            if not is_of_it:
-                kept = ~np.isin(memories, self._moment.outdated(connection, memories))
-                memories, fields, offsets = memories[kept], fields[kept], offsets[kept]
-        found = {part: _Word.at(places) for part, places in self._placed(memories, fields, offsets).items()}
-        size = sum(len(word.places) for word in found.values())
+            for term, occurrences in fulltext.places(connection, terms).items():
+                memories, fields, offsets = occurrences
+                if not is_of_it:
+                    kept = ~np.isin(memories, self._moment.outdated(connection, memories))
+                    memories, fields, offsets = memories[kept], fields[kept], offsets[kept]
+                placed = self._placed(memories, fields, offsets)
+                found[term] = {part: _Word.at(places) for part, places in placed.items()}
         with self._guard:
-            # Evict everything when the cache is full: simple, and rare.
-            if self._kept + size > MOST_KEPT:
-                self._known, self._kept = {}, 0
-            if is_of_it and term not in self._known and size:
-                self._known[term] = found
-                self._kept += size
-        return found[part]
+            for term, word in found.items() if is_of_it else ():
+                size = 1 + sum(len(of_part.places) for of_part in word.values())
+                # Evict everything when the cache is full: simple, and rare.
+                if self._kept + size > MOST_KEPT:
+                    self._known, self._kept = {}, 0
+                if term not in self._known:
+                    self._known[term] = word
+                    self._kept += size
+        return found
 
     def _placed(self, memories: Ids, fields: Ids, offsets: Ids) -> dict[Part, Places]:
         # memories, fields, offsets: (occurrences,) int64, one element for each occurrence of the word

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from types import MappingProxyType
@@ -101,6 +101,11 @@ class SnapshotLexicon:
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query in order, from the analyser that produced the index."""
         return self._analyse(text)
+
+    def prefetch(self, terms: Iterable[str]) -> None:
+        """Reads these terms from the file at once, if that is where they are looked up."""
+        if self._file is not None:
+            self._file.prefetch(terms)
 
     def index(self, field: Field, level: Level = "memory") -> PostingsIndex | FileIndex:
         """The inverted index of a field. Level "chunk" exists for "body" only: ValueError for other fields."""

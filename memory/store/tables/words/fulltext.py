@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.pipeline.ports import Column, Ids
 
 # Field numbers are positions in the read model's order: title, triggers, path, body.
 _PLACES = """
-SELECT doc, CASE col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, offset
-FROM temp.memory_word_places WHERE term = ?
+SELECT t.rowid, p.doc, CASE p.col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, p.offset
+FROM carray(?) AS t CROSS JOIN temp.memory_word_places AS p ON p.term = t.value
 """
 
 
@@ -84,19 +84,32 @@ def match(
     return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
 
 
-def places(connection: Connection, token: str) -> tuple[Ids, Ids, Ids]:
-    """All occurrences of an analysed token, ascending: memory ids, field numbers (in `FIELDS`) and token offsets.
+def places(connection: Connection, tokens: Sequence[str]) -> dict[str, tuple[Ids, Ids, Ids]]:
+    """All occurrences of each of these distinct analysed tokens, ascending: memory ids, field numbers (in `FIELDS`) and
+    token offsets.
 
-    The token must have the form that the table stores: see `token_counts.insert`.
+    The tokens must have the form that the table stores: see `token_counts.insert`.
     """
+    stored = [token for token in tokens if token and _is_storable(token)]
+    found = connection.execute(_PLACES, (texts(stored),)) if stored else ()
+    # table: (occurrences, 4) int64; a flat iterator avoids a list of tuples
+    table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 4)
+    bounds = table[:, 0].searchsorted(np.arange(1, len(stored) + 2)).tolist()
+    of_token = {
+        token: (table[start:end, 1], table[start:end, 2], table[start:end, 3])
+        for token, (start, end) in zip(stored, pairwise(bounds), strict=True)
+    }
+    none = np.empty(0, np.int64)
+    return {token: of_token.get(token, (none, none, none)) for token in tokens}
+
+
+def _is_storable(token: str) -> bool:
+    """Whether UTF-8 can encode a token and no NUL ends it: no file contains another one."""
     try:
         token.encode()
-    except UnicodeEncodeError:  # no file contains a token that UTF-8 cannot encode
-        token = ""
-    found = connection.execute(_PLACES, (token,)) if token else ()
-    # table: (occurrences, 3) int64; a flat iterator avoids a list of tuples
-    table = np.fromiter(chain.from_iterable(found), np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in token
 
 
 def words(connection: Connection) -> Iterator[str]:

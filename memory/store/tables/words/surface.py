@@ -30,6 +30,7 @@ INSERT INTO temp.surface_anew {_STORED}
 WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typeof(b.body) = 'text'
 """
 _END_ANEW = "DROP TABLE temp.surface_anew_places; DROP TABLE temp.surface_places; DROP TABLE temp.surface_anew;"
+_PREFETCH = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ? LIMIT 0"
 _UNQUOTABLE = re.compile('["\\0\ud800-\udfff]+')
 """Characters that end an FTS5 string or occur in no file. The tokeniser treats them as separators."""
 
@@ -57,6 +58,11 @@ def delete(txn: Transaction, memory_id: int) -> None:
 def quote_phrase(phrase: str) -> str:
     """A phrase as a string of an FTS5 expression."""
     return f'"{_UNQUOTABLE.sub(" ", phrase)}"'
+
+
+def prefetch(connection: Connection, words: Sequence[str]) -> None:
+    """Has an engine without FTS5 read these words, which it keeps until its transaction ends; FTS5 reads nothing."""
+    rows(connection, _PREFETCH, (" OR ".join(map(quote_phrase, words)) or '""',))
 
 
 def holding(connection: Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
