@@ -230,7 +230,7 @@ def write(
     progress: OnParts = lambda _done, _total: None,
     only_if_due: bool = True,
 ) -> None:
-    """Writes the segment of a store.
+    """Writes the segment of a store, and builds the index of vectors that its engine keeps, if it is due.
 
     Args:
         opened: The store.
@@ -238,9 +238,11 @@ def write(
         only_if_due: Do nothing unless a new segment is due.
 
     Raises:
-        SpeckitError: E029.
+        SpeckitError: E029, and E054 for rights that an index needs.
     """
     from speckit_memory.memory.store.segment_writing import building  # searches do not need it
 
     build = partial(building.build, vector_index=opened.vector_index, progress=progress)
     writing.write(opened.database, build, only_if_due=only_if_due)
+    if opened.database.vector_index is not None:
+        opened.database.vector_index.build(opened.vector_index)

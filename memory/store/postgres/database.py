@@ -68,8 +68,10 @@ class PostgresDatabase(Database):
                 version).
         """
         from speckit_memory.memory.store.postgres import opening
+        from speckit_memory.memory.store.postgres.hnsw import HnswIndex
 
         database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms)
+        database.vector_index = HnswIndex(database.reader, database._session)
         if unfinished:
             database.workspace += UNFINISHED
         with opening.coded_errors(database.url):

@@ -9,6 +9,7 @@ from typing import Any
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+from speckit_memory.memory.store.postgres.hnsw import SETTINGS
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
 from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, secured
 
@@ -137,7 +138,7 @@ def connect(url: str, vector: int, workspace: int) -> Any:
         url,
         autocommit=True,
         context=adapters(vector),
-        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public {_LIMITS}",
+        options=f"-c speckit.workspace={workspace} -c search_path={SCHEMA},public {SETTINGS} {_LIMITS}",
         application_name="speckit-memory",
     )
 
