@@ -22,7 +22,7 @@ MOST_DIMENSIONS = 4_000
 """Longer vectors have no index: pgvector's limit in half precision."""
 NEIGHBOURS, LOOKED_AT = 16, 128
 """Neighbours of a row in the graph, and rows looked at to find them. docs/scaling.md has what others cost and find."""
-SETTINGS = "-c hnsw.ef_search=400 -c hnsw.iterative_scan=relaxed_order"
+SETTINGS = "-c hnsw.ef_search=700 -c hnsw.iterative_scan=relaxed_order"
 """How many rows a search looks at before it has enough, and that it goes on when it does not."""
 MEMORY = "1GB"
 """What building may take of the server's memory; a graph that is larger takes several times as long."""

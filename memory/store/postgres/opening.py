@@ -11,7 +11,7 @@ from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unf
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
 from speckit_memory.memory.store.postgres.hnsw import SETTINGS
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
-from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, secured
+from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, Schema, derived, divided, secured
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
@@ -34,7 +34,7 @@ _SHARED = (
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list WITH (security_invoker = true) AS "
     "SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
-    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r' "
+    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition "
     "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
@@ -42,7 +42,7 @@ _SHARED = (
     "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
     "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
     "SELECT 'table' AS type, relname::text AS name FROM pg_class "
-    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p')",
+    f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
 
@@ -152,7 +152,7 @@ def plain_session(url: str) -> Any:
 
 
 def prepare(
-    url: str, workspace: str, *, create: bool, migrations: tuple[Migration, ...] = MIGRATIONS
+    url: str, workspace: str, *, create: bool, migrations: tuple[Migration, ...] = MIGRATIONS, partitions: int = 0
 ) -> tuple[int, int]:
     """Checks the server, creates or migrates the schema, and returns the numbers of pgvector's type and the workspace.
 
@@ -161,6 +161,7 @@ def prepare(
         workspace: The name of the workspace.
         create: Whether a workspace of a new name may be created.
         migrations: The migrations of the schema, in order.
+        partitions: How many partitions large tables get where there is no schema yet; 0 for none.
 
     Raises:
         SpeckitError: E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server
@@ -171,7 +172,7 @@ def prepare(
         session.execute("SELECT pg_advisory_lock(%s)", (_CREATING,))
         vector = _vector_type(session)
         with session.transaction():
-            applied = _create(session, migrations)
+            applied = _create(session, migrations, partitions)
         if len(applied) < len(migrations):
             migrate(connect(url, vector, 0), migrations, applied)
         number = _workspace(session, workspace, create=create, schema=derived(migrations))
@@ -220,7 +221,7 @@ def _vector_type(session: Any) -> int:
         ) from error
 
 
-def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
+def _create(session: Any, migrations: tuple[Migration, ...], partitions: int) -> set[str]:
     """Creates the schema where there is none. Returns the names of the migrations that the schema has."""
     names = [migration.name for migration in migrations]
     if session.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.migrations",)).fetchone()[0]:
@@ -230,8 +231,9 @@ def _create(session: Any, migrations: tuple[Migration, ...]) -> set[str]:
         return done
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     own = [VECTORS, *secured("chunk_vectors"), *POSTINGS, *secured("postings")]
-    for statement in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
-        session.execute(statement)
+    for whole in (*FUNCTIONS, *derived(migrations).statements, *own, *_SHARED, *secured("commits")):
+        for statement in divided(whole, partitions):
+            session.execute(statement)
     for name in names:
         session.execute(RECORD, (name,))
     return set(names)
