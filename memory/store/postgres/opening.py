@@ -39,12 +39,13 @@ _SHARED = (
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
     "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
-    "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
+    "SELECT ((4 * coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
     "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
     "SELECT 'table' AS type, relname::text AS name FROM pg_class "
     f"WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
 )
-"""Tables of all workspaces, and the names of the tables as SQLite shows them."""
+"""Tables of all workspaces, and the names of the tables as SQLite shows them. The size of a store is that of a file
+with the same rows: four times its passages."""
 
 _LIMITS = (
     "-c idle_session_timeout=300000 -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"

@@ -187,7 +187,12 @@ def test_a_search_without_a_segment_says_that_the_index_answered(tmp_path: Path)
         with Memory.open(tmp_path / "m.db", pipeline, root=tmp_path, environ=environ) as memory:
             memory.index([tmp_path / "notes"])
             found = memory.search("the ranking of a journal", limit=3, now=2e9)
-            told.append((found.notes.facts.get("vectors_from"), [(row.key, row.score) for row in found.results]))
+            (check,) = (check for check in memory.status().checks if check.name == "vectors")
+            rows = [(row.key, row.score) for row in found.results]
+            told.append((found.notes.facts.get("vectors_from"), check.detail, rows))
 
-    assert [by for by, _ in told] == ["hnsw", None]
-    assert told[0][1] == told[1][1]
+    assert [one[:2] for one in told] == [
+        ("hnsw", "an approximate index of the server finds the nearest of 8 vectors, as there is no segment"),
+        (None, "all 8 vectors are compared; an index may be built but not used"),
+    ]
+    assert told[0][2] == told[1][2]
