@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from bench.postgres import server
-from bench.vector_lists import WANTED, Everything, collections, embedded, of_size
+from bench.vector_lists import BLOCK, WANTED, Everything, collections, embedded, of_size
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.postgres.adapters import VectorBytes
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.memory.store.tables.meta import set_meta
 from speckit_memory.memory.store.tables.vectors import vectors
@@ -32,14 +33,15 @@ COMPARED = 20
 
 def store_rows(database: Database, rows: Vectors) -> None:
     """Stores vectors as those of passages 0, 1 and so on; of passages themselves there are none."""
-    size = rows.shape[1]
     with database.write() as txn:
-        session: Any = txn.connection.session  # type: ignore[attr-defined]
-        with session.cursor().copy("COPY chunk_vectors (rowid, embedding) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(["int8", "bytea"])
-            for number, row in enumerate(rows):
-                copy.write_row((number, size.to_bytes(2, "big") + b"\0\0" + row.astype(">f4").tobytes()))
-        set_meta(txn, vectors.DIMENSIONS, str(size))
+        connection: Any = txn.connection
+        for begin in range(0, len(rows), BLOCK):
+            block = enumerate(rows[begin : begin + BLOCK], begin)
+            connection.send_many(
+                "INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)",
+                [[number, VectorBytes(row.astype(np.float32).tobytes())] for number, row in block],
+            )
+        set_meta(txn, vectors.DIMENSIONS, str(rows.shape[1]))
     database.reader().session.execute("ANALYZE chunk_vectors")  # type: ignore[attr-defined]
 
 
@@ -50,8 +52,7 @@ def measure(database: Database, rows: Vectors, questions: Vectors) -> dict[str, 
     ids = np.arange(len(rows), dtype=np.int64)
     matrix, everything = VectorMatrix(ids, ids, rows), Everything(len(rows))
     began = time.perf_counter()
-    with database._session() as session:  # type: ignore[attr-defined]
-        index._build(connection, session, rows.shape[1])
+    index.build(rows.shape[1])
     built = time.perf_counter() - began
     shares, by_index, by_all = [], [], []
     for number, question in enumerate(questions):
@@ -59,7 +60,7 @@ def measure(database: Database, rows: Vectors, questions: Vectors) -> dict[str, 
         direction = matrix.direction(question)
         assert direction is not None
         began = time.perf_counter()
-        near = index.near(connection, direction.astype(np.float32), SELECTED)
+        near = index.near(direction.astype(np.float32), SELECTED)
         by_index.append(time.perf_counter() - began)
         found = matrix.ranked(direction, near, WANTED, everything, "chunk")[0]
         shares.append(len(np.intersect1d(meant, found)) / WANTED)

@@ -121,7 +121,7 @@ def told_vectors(opened: OpenStore) -> tuple[str, str]:
     space, index = opened.read_model.current().vectors, opened.database.vector_index
     lists = space.listed
     all_compared = f"all {count:,} vectors are compared"
-    if space.from_file and index is not None and setting.answers(count) and index.usable(opened.database.reader()):
+    if space.from_file and index is not None and setting.answers(count) and index.usable(space.dimensions):
         return f"an approximate index of the server finds the nearest of {count:,} vectors, as there is no segment", ""
     if lists is not None and not lists.failure:
         return f"an approximate index finds the nearest of {count:,} vectors (from {setting.least:,} on)", ""

@@ -17,6 +17,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.process.yielding import Pause, yielding
 
 if TYPE_CHECKING:
@@ -244,5 +245,8 @@ def write(
 
     build = partial(building.build, vector_index=opened.vector_index, progress=progress)
     writing.write(opened.database, build, only_if_due=only_if_due)
-    if opened.database.vector_index is not None:
-        opened.database.vector_index.build(opened.vector_index)
+    index, connection = opened.database.vector_index, opened.database.reader()
+    if index is None or opened.vector_index.least is None or index.usable(size := vectors.dimensions(connection)):
+        return
+    if opened.vector_index.wanted(vectors.count(connection)):
+        index.build(size)

@@ -34,7 +34,6 @@ from speckit_memory.pipeline.process.clock import opening
 from speckit_memory.pipeline.process.yielding import yield_now
 
 if TYPE_CHECKING:
-    from speckit_memory.config.workspace.options import VectorIndexing
     from speckit_memory.pipeline.ports import Ids, Vectors
 
 T = TypeVar("T")
@@ -95,14 +94,14 @@ class Transaction:
 class EngineIndex(Protocol):
     """An approximate index of vectors that a store's engine keeps itself."""
 
-    def usable(self, connection: Connection) -> bool:
-        """Whether there is an index of the vectors in use."""
+    def usable(self, dimensions: int) -> bool:
+        """Whether there is an index of vectors of this length."""
 
-    def near(self, connection: Connection, direction: Vectors, count: int) -> Ids:
+    def near(self, direction: Vectors, count: int) -> Ids:
         """The chunks found near a unit vector, at most `count`; none without an index."""
 
-    def build(self, setting: VectorIndexing) -> None:
-        """Builds the index if the setting wants one for as many vectors as the store has."""
+    def build(self, dimensions: int) -> None:
+        """Builds the index of vectors of this length."""
 
 
 class Database:

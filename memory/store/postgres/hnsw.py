@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from speckit_memory.errors import SpeckitError
-from speckit_memory.memory.store.tables.vectors import vectors
 
 if TYPE_CHECKING:
-    from speckit_memory.config.workspace.options import VectorIndexing
     from speckit_memory.pipeline.ports import Ids, Vectors
 
 MOST_DIMENSIONS = 4_000
@@ -42,18 +40,19 @@ class HnswIndex:
         self._reader = reader
         self._session = session
 
-    def usable(self, connection: Any) -> bool:
-        """Whether there is an index of the vectors in use."""
-        size = vectors.dimensions(connection)
-        return _indexes(connection).get(_name(connection, size), False)
+    def usable(self, dimensions: int) -> bool:
+        """Whether there is an index of vectors of this length."""
+        connection = self._reader()
+        return _indexes(connection).get(_name(connection, dimensions), False)
 
-    def near(self, connection: Any, direction: Vectors, count: int) -> Ids:
+    def near(self, direction: Vectors, count: int) -> Ids:
         """The chunks found near a unit vector, at most `count`; none without an index."""
         from speckit_memory.memory.store.postgres.adapters import VectorBytes  # which imports the driver
 
-        if not self.usable(connection):
-            return np.empty(0, np.int64)
         size = len(direction)
+        if not self.usable(size):
+            return np.empty(0, np.int64)
+        connection = self._reader()
         found = connection.fetch(
             f"SELECT rowid FROM chunk_vectors WHERE {_rows(connection, size)} "
             f"ORDER BY embedding::halfvec({size}) <=> $1::halfvec({size}) LIMIT $2",
@@ -61,22 +60,19 @@ class HnswIndex:
         )
         return np.array([row for (row,) in found.rows], np.int64)
 
-    def build(self, setting: VectorIndexing) -> None:
-        """Builds the index if the setting wants one for as many vectors as the store has, and drops those of earlier
-        models. Writers of this workspace and of others go on meanwhile.
+    def build(self, dimensions: int) -> None:
+        """Builds the index of vectors of this length, unless another process does or they are too long, and drops
+        those of other lengths. Writers of this workspace and of others go on meanwhile.
 
         Raises E054 when the role does not own the table of vectors.
         """
         connection = self._reader()
-        if setting.least is None or self.usable(connection):
-            return
-        size = vectors.dimensions(connection)
-        if not 0 < size <= MOST_DIMENSIONS or not setting.wanted(vectors.count(connection)):
+        if not 0 < dimensions <= MOST_DIMENSIONS:
             return
         with self._session() as session:
             (alone,) = session.execute(f"SELECT pg_try_advisory_lock({_BUILDING}, {connection.workspace})").fetchone()
-            if alone:
-                self._build(connection, session, size)
+            if alone and not self.usable(dimensions):
+                self._build(connection, session, dimensions)
 
     def _build(self, connection: Any, session: Any, size: int) -> None:
         import psycopg

@@ -65,7 +65,7 @@ def nearest(
     widened = ceil(count * columns.count / max(1, scope.size))
     if index is not None:
         for wanted in _growing(widened):
-            chosen = index.near(connection, direction.astype(np.float32), wanted)
+            chosen = index.near(direction.astype(np.float32), wanted)
             answer = _matrix(columns, *loading.load_vectors_of_chunks(connection, chosen)).nearest(
                 query, limit, scope, level
             )

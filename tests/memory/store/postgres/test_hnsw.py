@@ -14,7 +14,6 @@ from postgres_server import link_at
 from storing.indexes import read_model
 
 from speckit_memory import Memory
-from speckit_memory.config.workspace.options import VectorIndexing
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.postgres import hnsw
@@ -28,7 +27,7 @@ from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.pipeline.ports import Filter, Ids, Level, Vectors
 
-ALWAYS = VectorIndexing(0)
+OID = "SELECT oid::int8 FROM pg_class WHERE relname LIKE 'hnsw%' ORDER BY oid DESC LIMIT 1"
 MEMORIES, PASSAGES, SIZE = 20, 15, 24
 NOW = 1_000.0
 RANDOM = np.random.default_rng(11)
@@ -66,25 +65,25 @@ def index(store: Database) -> Any:
     return store.vector_index
 
 
-def test_an_index_is_built_from_the_wanted_number_of_passages_on_and_once(store: Database, index: Any) -> None:
-    for setting in (VectorIndexing(), VectorIndexing.of("off"), VectorIndexing(PASSAGES * MEMORIES + 1)):
-        index.build(setting)
-        assert (indexes(store), index.usable(store.reader())) == ({}, False)
-        assert index.near(store.reader(), directions(1)[0], 5).tolist() == []
+def test_an_index_is_built_once_and_none_of_vectors_that_are_too_long(store: Database, index: Any) -> None:
+    index.build(hnsw.MOST_DIMENSIONS + 1)
+    assert (indexes(store), index.usable(SIZE)) == ({}, False)
+    assert index.near(directions(1)[0], 5).tolist() == []
 
-    index.build(VectorIndexing(PASSAGES * MEMORIES))
-    built = indexes(store)
-    index.build(ALWAYS)
+    index.build(SIZE)
+    [made] = index._reader().fetch(OID, []).rows
+    index.build(SIZE)
 
-    assert indexes(store) == built == {f"hnsw_{store.reader().workspace}_{SIZE}": True}  # type: ignore[attr-defined]
-    assert index.usable(store.reader())
+    assert indexes(store) == {f"hnsw_{store.reader().workspace}_{SIZE}": True}  # type: ignore[attr-defined]
+    assert [made] == index._reader().fetch(OID, []).rows
+    assert index.usable(SIZE)
 
 
 @pytest.mark.requirement("C1.cosine")
 def test_what_the_index_finds_has_the_similarities_of_the_matrix_and_a_filter_loses_nothing(
     store: Database, index: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.build(ALWAYS)
+    index.build(SIZE)
     monkeypatch.setattr(vectors, "LARGEST_SEARCH", 200)
     columns: Columns = read_model(store).current().attributes
     chunks, rows = loading.load_vectors(store.reader())
@@ -110,11 +109,16 @@ def test_what_the_index_finds_has_the_similarities_of_the_matrix_and_a_filter_lo
 
 
 def test_the_server_can_answer_by_the_index(store: Database, index: Any) -> None:
-    index.build(ALWAYS)
+    index.build(SIZE)
     connection: Any = store.reader()
-    session, sent = connection.session, []
-    fetch, connection.fetch = connection.fetch, lambda sql, values: sent.append(sql) or fetch(sql, values)
-    index.near(connection, directions(1)[0], 5)
+    session, sent, fetch = connection.session, list[str](), connection.fetch
+
+    def note(sql: str, values: list[Any]) -> Any:
+        sent.append(sql)
+        return fetch(sql, values)
+
+    connection.fetch = note
+    index.near(directions(1)[0], 5)
     statement = sent[-1].replace("$1", f"'{directions(1)[0].tolist()}'::vector").replace("$2", "5")
     with session.transaction():
         session.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
@@ -126,45 +130,45 @@ def test_the_server_can_answer_by_the_index(store: Database, index: Any) -> None
 def test_vectors_of_another_length_are_stored_beside_an_index_and_get_one(
     store: Database, index: Any, document: Callable[..., Document]
 ) -> None:
-    index.build(ALWAYS)
+    index.build(SIZE)
     with store.write() as txn:
         vectors.forget_all(txn)
     fill(store, document, 10, 2 * SIZE)
 
-    assert not index.usable(store.reader())
-    index.build(ALWAYS)
+    assert not index.usable(2 * SIZE)
+    index.build(2 * SIZE)
     assert indexes(store) == {f"hnsw_{store.reader().workspace}_{2 * SIZE}": True}  # type: ignore[attr-defined]
-    assert len(index.near(store.reader(), directions(1, 2 * SIZE)[0], 7)) == 7
+    assert len(index.near(directions(1, 2 * SIZE)[0], 7)) == 7
 
 
 def test_an_index_that_was_not_finished_is_built_again_and_not_used(store: Database, index: Any) -> None:
-    index.build(ALWAYS)
+    index.build(SIZE)
     connection: Any = store.reader()
     name = f"hnsw_{connection.workspace}_{SIZE}"
     connection.session.execute(f"DROP INDEX {name}")
     with pytest.raises(Exception, match="could not create unique index"):  # which is what a stopped build leaves
         connection.session.execute(f"CREATE UNIQUE INDEX CONCURRENTLY {name} ON chunks (workspace, ordinal)")
 
-    assert (indexes(store), index.usable(connection)) == ({name: False}, False)
-    index.build(ALWAYS)
-    assert (indexes(store), index.usable(connection)) == ({name: True}, True)
+    assert (indexes(store), index.usable(SIZE)) == ({name: False}, False)
+    index.build(SIZE)
+    assert (indexes(store), index.usable(SIZE)) == ({name: True}, True)
 
 
 def test_an_index_is_of_its_workspace_alone(
     store: Database, index: Any, tmp_path: Path, document: Callable[..., Document]
 ) -> None:
-    index.build(ALWAYS)
+    index.build(SIZE)
     with Database.open(link_at(tmp_path / "other.db")) as other:
         fill(other, document, 3)
-        assert (indexes(other), other.vector_index.usable(other.reader())) == ({}, False)  # type: ignore[union-attr]
+        assert (indexes(other), other.vector_index.usable(SIZE)) == ({}, False)  # type: ignore[union-attr]
 
         def ids(database: Database) -> Ids:
             return loading.load_vectors(database.reader())[0]
 
-        other.vector_index.build(ALWAYS)  # type: ignore[union-attr]
-        near = other.vector_index.near(other.reader(), directions(1)[0], 50)  # type: ignore[union-attr]
+        other.vector_index.build(SIZE)  # type: ignore[union-attr]
+        near = other.vector_index.near(directions(1)[0], 50)  # type: ignore[union-attr]
         assert sorted(near.tolist()) == ids(other).tolist()
-        assert len(index.near(store.reader(), directions(1)[0], 5_000)) > 0.9 * len(ids(store))
+        assert len(index.near(directions(1)[0], 5_000)) > 0.9 * len(ids(store))
 
 
 def test_a_role_that_does_not_own_the_table_is_told_so(
@@ -172,7 +176,7 @@ def test_a_role_that_does_not_own_the_table_is_told_so(
 ) -> None:
     monkeypatch.setattr(hnsw, "_name", lambda connection, size: f"x ON pg_class (oid); -- {size}")
     with pytest.raises(SpeckitError, match="E054 the vectors could not be indexed"):
-        index.build(ALWAYS)
+        index.build(SIZE)
 
 
 def test_a_search_without_a_segment_says_that_the_index_answered(tmp_path: Path) -> None:
@@ -182,7 +186,7 @@ def test_a_search_without_a_segment_says_that_the_index_answered(tmp_path: Path)
     pipeline = str(write_file(tmp_path / "few.yaml", few))
     link_at(tmp_path / "m.db")
     told = []
-    for setting in ("0", "exact"):
+    for setting in ("9", "0", "exact"):
         environ = {"SPECKIT_VECTOR_INDEX": setting}
         with Memory.open(tmp_path / "m.db", pipeline, root=tmp_path, environ=environ) as memory:
             memory.index([tmp_path / "notes"])
@@ -192,7 +196,8 @@ def test_a_search_without_a_segment_says_that_the_index_answered(tmp_path: Path)
             told.append((found.notes.facts.get("vectors_from"), check.detail, rows))
 
     assert [one[:2] for one in told] == [
+        (None, "all 8 vectors are compared; an approximate index is used from 9 on"),
         ("hnsw", "an approximate index of the server finds the nearest of 8 vectors, as there is no segment"),
         (None, "all 8 vectors are compared; an index may be built but not used"),
     ]
-    assert told[0][2] == told[1][2]
+    assert told[0][2] == told[1][2] == told[2][2]
