@@ -1,8 +1,8 @@
 """Throughput, latency and memory of a server over HTTP, for one client and for several at once.
 
 Run it with `python -m bench.callers STORE --workers 2`, over a copy of a store that `bench.synthetic` made. Queries are
-distinct, so no answer comes from a cache. `--growth 5000` asks so many and prints own memory on the way. Figures stand
-in docs/decisions/0113-many-callers.md and 0117-upkeep-memory-and-a-large-store.md.
+distinct, so no answer comes from a cache. `--growth 5000` asks so many and prints own memory on the way.
+Figures stand in docs/decisions/0113-many-callers.md and 0117-upkeep-memory-and-a-large-store.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -89,8 +89,8 @@ def own_megabytes(pid: int) -> list[int]:
     return [int(text.split()[0]) // 1024 for text in kilobytes]
 
 
-def measure(port: int, clients: int, queries: Sequence[str]) -> tuple[float, float, float]:
-    """Calls a second, and the median and 95th percentile of their milliseconds."""
+def measure(ports: Sequence[int], clients: int, queries: Sequence[str]) -> tuple[float, float, float]:
+    """Calls a second of clients that servers share evenly, and the median and 95th percentile of their milliseconds."""
     waiting, turn, taken = iter(queries), Lock(), list[float]()
 
     def work(caller: Caller) -> None:
@@ -103,7 +103,7 @@ def measure(port: int, clients: int, queries: Sequence[str]) -> tuple[float, flo
             caller.search(query)
             taken.append(time.perf_counter() - began)
 
-    threads = [Thread(target=work, args=(Caller(port),)) for _ in range(clients)]
+    threads = [Thread(target=work, args=(Caller(ports[number % len(ports)]),)) for number in range(clients)]
     began = time.perf_counter()
     for thread in threads:
         thread.start()
@@ -119,9 +119,35 @@ def grow(store: Path, workers: str, clients: int, corpus: Corpus, calls: int) ->
     with serving(store, "--workers", workers) as (pid, port):
         asked = 0
         for point in (100, calls // 5, calls):
-            measure(port, clients, corpus.queries("moderate", point - asked))
+            measure([port], clients, corpus.queries("moderate", point - asked))
             asked = point
             print(f"own memory after {point} calls: {own_megabytes(pid)} MB", flush=True)
+
+
+def compare(stores: dict[str, tuple[Path, int]], clients: int, calls: int, rounds: int, corpus: Corpus) -> None:
+    """Prints the throughput of the servers of two stores, in turns, and the second's as a multiple of the first's.
+
+    Args:
+        stores: Each store, or link to one, by its name in the output, and how many servers it has.
+        clients: How many clients share the servers of a store.
+        calls: The number of calls of a round.
+        rounds: How often each is measured.
+        corpus: Gives the queries.
+    """
+    figures: dict[str, list[tuple[float, float, float]]] = {name: [] for name in stores}
+    with ExitStack() as stack:
+        ports = {
+            name: [stack.enter_context(serving(store))[1] for _ in range(servers)]
+            for name, (store, servers) in stores.items()
+        }
+        for number in range(1 + rounds):  # the first one warms
+            for name, found in figures.items():
+                found.append(measure(ports[name], clients, corpus.queries("moderate", calls)))
+                rate, p50, p95 = found[-1]
+                when = f"round {number}" if number else "warming"
+                print(f"{name}, {when}: {rate:.1f}/s, p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+    first, second = (np.median(found[1:], axis=0) for found in figures.values())
+    print(f"{clients} clients: throughput {second[0] / first[0]:.2f} ×, p95 {second[2] / first[2]:.2f} ×")
 
 
 def main() -> None:
@@ -143,12 +169,12 @@ def main() -> None:
     figures: dict[int, list[tuple[float, float, float]]] = {1: [], asked.clients: []}
     with serving(asked.store, "--workers", asked.workers) as (pid, port):
         for clients in figures:  # warm
-            measure(port, clients, corpus.queries("moderate", 100))
+            measure([port], clients, corpus.queries("moderate", 100))
         print(f"own memory after 200 calls: {own_megabytes(pid)} MB")
         for _ in range(asked.rounds):
             for clients, found in figures.items():
                 before = seconds(pid)
-                found.append(measure(port, clients, corpus.queries("moderate", asked.calls)))
+                found.append(measure([port], clients, corpus.queries("moderate", asked.calls)))
                 cost = 1000 * (seconds(pid) - before) / asked.calls
                 rate, p50, p95 = found[-1]
                 print(f"{clients} clients: {rate:.1f}/s, p50 {p50:.1f} ms, p95 {p95:.1f} ms, processor {cost:.1f} ms")

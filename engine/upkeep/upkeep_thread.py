@@ -17,6 +17,7 @@ from speckit_memory.errors import Problem, SpeckitError
 from speckit_memory.memory.store.segment_files.findings import GivenUpError
 from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.segment_writing import writing
+from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.process.yielding import Pause, yielding
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def write(
     progress: OnParts = lambda _done, _total: None,
     only_if_due: bool = True,
 ) -> None:
-    """Writes the segment of a store.
+    """Writes the segment of a store, and builds the index of vectors that its engine keeps, if it is due.
 
     Args:
         opened: The store.
@@ -238,9 +239,14 @@ def write(
         only_if_due: Do nothing unless a new segment is due.
 
     Raises:
-        SpeckitError: E029.
+        SpeckitError: E029, and E054 for rights that an index needs.
     """
     from speckit_memory.memory.store.segment_writing import building  # searches do not need it
 
     build = partial(building.build, vector_index=opened.vector_index, progress=progress)
     writing.write(opened.database, build, only_if_due=only_if_due)
+    index, connection = opened.database.vector_index, opened.database.reader()
+    if index is None or opened.vector_index.least is None or index.usable(size := vectors.dimensions(connection)):
+        return
+    if opened.vector_index.wanted(vectors.count(connection)):
+        index.build(size)

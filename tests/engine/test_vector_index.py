@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from speckit_memory.engine import Memory
-from speckit_memory.engine.search.searcher import APPROXIMATE
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.store.read_model.vectors import ivf_lists
 from speckit_memory.memory.store.read_model.vectors.ivf_lists import INSTALL
 from speckit_memory.memory.store.segment_files.container import Container
+
+APPROXIMATE = ("vectors_from", "lists")
 
 pytest.importorskip("faiss")
 

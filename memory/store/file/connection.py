@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import apsw
 
@@ -32,6 +32,9 @@ from speckit_memory.memory.store.file.opening import (
 )
 from speckit_memory.pipeline.process.clock import opening
 from speckit_memory.pipeline.process.yielding import yield_now
+
+if TYPE_CHECKING:
+    from speckit_memory.pipeline.ports import Ids, Vectors
 
 T = TypeVar("T")
 
@@ -102,6 +105,19 @@ class Transaction:
             self.connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
+class EngineIndex(Protocol):
+    """An approximate index of vectors that a store's engine keeps itself."""
+
+    def usable(self, dimensions: int) -> bool:
+        """Whether there is an index of vectors of this length."""
+
+    def near(self, direction: Vectors, count: int) -> Ids:
+        """The chunks found near a unit vector, at most `count`; none without an index."""
+
+    def build(self, dimensions: int) -> None:
+        """Builds the index of vectors of this length."""
+
+
 class Database:
     """One SQLite file in WAL mode (feature M1), or with a rollback journal where processes share no memory.
 
@@ -111,6 +127,8 @@ class Database:
 
     shared: ClassVar[bool] = False
     """Whether other machines use the store, so that it can keep nothing about the files of one of them."""
+    vector_index: EngineIndex | None = None
+    """None in a file: segments have indexes of its vectors."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         self._set_up(path, busy_timeout_ms)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from speckit_memory.config.workspace.private_folders import private_owner
 from speckit_memory.config.workspace.store_address import PRINCIPAL, address_at
-from speckit_memory.errors import SpeckitError
+from speckit_memory.errors import SpeckitError, refused
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
 from speckit_memory.memory.store.file.guarding.identity import StoreState
@@ -55,6 +55,8 @@ class PostgresDatabase(Database):
                 actions=("name another workspace", *unfinished_copy("").problems[0].actions),
             )
         self.principal = options.pop(PRINCIPAL, "")
+        self.partitions = options.pop("partitions", "0")
+        """The number of partitions, counted where this store is the first of its database (docs/scaling.md)."""
         for name, seconds in _TIMEOUTS.items():
             options.setdefault(name, str(seconds))
         self.url = f"{place}?{urlencode(options, quote_via=quote)}"
@@ -82,18 +84,28 @@ class PostgresDatabase(Database):
             kind: The store itself, or another database of the same workspace, in a schema of its own.
 
         Raises:
-            SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E050 to E059 (the driver, the server, the
-                role or the database cannot be used), E023 (the schema could not be created) and E025 (newer than this
-                version).
+            SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E030 (no number of partitions), E050 to
+                E059 (the driver, the server, the role or the database cannot be used), E023 (the schema could not be
+                created) and E025 (newer than this version).
         """
         from speckit_memory.memory.store.postgres import opening
+        from speckit_memory.memory.store.postgres.hnsw import HnswIndex
+        from speckit_memory.memory.store.postgres.schema import MOST_PARTITIONS
 
         database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms, kind=kind)
+        database.vector_index = HnswIndex(database.reader, database._session)
         if unfinished:
             database.workspace += UNFINISHED
+        if not database.partitions.isdecimal() or int(database.partitions) > MOST_PARTITIONS:
+            raise SpeckitError.of([refused("partitions", database.partitions, f"0 to {MOST_PARTITIONS}")])
         with opening.coded_errors(database.url):
             database._vector, database._number = opening.prepare(
-                database.url, database.workspace, create=create, migrations=kind.steps, schema=kind.schema
+                database.url,
+                database.workspace,
+                create=create,
+                migrations=kind.steps,
+                schema=kind.schema,
+                partitions=int(database.partitions),
             )
         return database
 

@@ -11,8 +11,17 @@ from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unf
 from speckit_memory.memory.store.file.opening import STORE
 from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
+from speckit_memory.memory.store.postgres.hnsw import SETTINGS
 from speckit_memory.memory.store.postgres.migrating import RECORD, migrate
-from speckit_memory.memory.store.postgres.schema import FUNCTIONS, POSTINGS, VECTORS, derived, protected, secured
+from speckit_memory.memory.store.postgres.schema import (
+    FUNCTIONS,
+    POSTINGS,
+    VECTORS,
+    derived,
+    divided,
+    protected,
+    secured,
+)
 
 OLDEST = 160_000
 """The oldest server: 16 has IS JSON and takes subqueries without a name."""
@@ -35,14 +44,14 @@ _SHARED = (
     "WHEN pg_typeof(v) = 'bytea'::regtype THEN 'blob' ELSE 'text' END $$",
     "CREATE VIEW pragma_table_list WITH (security_invoker = true) AS "
     "SELECT 'main' AS schema, 'table' AS type, relname::text AS name FROM pg_class "
-    "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' "
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition "
     "AND relname NOT IN ('workspaces', 'commits', 'postings', 'chunk_vectors', 'last_ids') "
     "UNION ALL SELECT 'main', 'virtual', name FROM unnest(ARRAY['memory_fts', 'surface_fts']) AS name",
     "CREATE VIEW pragma_page_size WITH (security_invoker = true) AS SELECT 8192 AS page_size",
     "CREATE VIEW sqlite_sequence WITH (security_invoker = true) AS SELECT name, id AS seq FROM last_ids",
     "CREATE VIEW sqlite_schema WITH (security_invoker = true) AS "
     "SELECT 'table' AS type, relname::text AS name FROM pg_class "
-    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')",
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
 )
 """Tables of all workspaces, and the names of the tables as SQLite shows them."""
 _OF_PASSAGES = (
@@ -51,9 +60,10 @@ _OF_PASSAGES = (
     *POSTINGS,
     *secured("postings"),
     "CREATE VIEW pragma_page_count WITH (security_invoker = true) AS "
-    "SELECT ((coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
+    "SELECT ((4 * coalesce(sum(pg_column_size(chunks)), 0) + 8191) / 8192)::bigint AS page_count FROM chunks",
 )
-"""What a schema with passages has instead of SQLite's virtual tables, and their size."""
+"""What a schema with passages has instead of SQLite's virtual tables, and their size: that of a file with the same
+rows, four times its passages."""
 
 _LIMITS = (
     "-c idle_session_timeout=300000 -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
@@ -156,7 +166,7 @@ def connect(url: str, vector: int, workspace: int, principal: str = "", schema: 
         autocommit=True,
         context=adapters(vector),
         options=f"-c speckit.workspace={workspace} -c speckit.principal={principal} "
-        f"-c search_path={schema},public {_LIMITS}",
+        f"-c search_path={schema},public {SETTINGS} {_LIMITS}",
         application_name="speckit-memory",
     )
 
@@ -176,6 +186,7 @@ def prepare(
     create: bool,
     migrations: tuple[Migration, ...] = MIGRATIONS,
     schema: str = SCHEMA,
+    partitions: int = 0,
 ) -> tuple[int, int]:
     """Checks the server, creates or migrates the schema, and returns the numbers of pgvector's type and the workspace.
 
@@ -185,6 +196,7 @@ def prepare(
         create: Whether a workspace of a new name may be created.
         migrations: The migrations of the schema, in order.
         schema: The name of the schema.
+        partitions: How many partitions large tables get where there is no schema yet; 0 for none.
 
     Raises:
         SpeckitError: E010 for an unknown workspace that may not be created, E052, E053 or E055 for an unusable server
@@ -195,7 +207,7 @@ def prepare(
         session.execute("SELECT pg_advisory_lock(%s)", (_CREATING,))
         vector = _vector_type(session)
         with session.transaction():
-            applied = _create(session, migrations, schema)
+            applied = _create(session, migrations, schema, partitions)
         if len(applied) < len(migrations):
             migrate(connect(url, vector, 0, "*", schema), migrations, applied)
         number = _workspace(session, workspace, create=create, migrations=migrations)
@@ -244,7 +256,7 @@ def _vector_type(session: Any) -> int:
         ) from error
 
 
-def _create(session: Any, migrations: tuple[Migration, ...], schema: str) -> set[str]:
+def _create(session: Any, migrations: tuple[Migration, ...], schema: str, partitions: int) -> set[str]:
     """Creates the schema where there is none. Returns the names of the migrations that the schema has."""
     names = [migration.name for migration in migrations]
     if session.execute("SELECT to_regclass(%s)", (f"{schema}.migrations",)).fetchone()[0]:
@@ -256,8 +268,9 @@ def _create(session: Any, migrations: tuple[Migration, ...], schema: str) -> set
     made = derived(migrations)
     own = _OF_PASSAGES if "chunks" in made.tables else ()
     restricted = protected(migrations) if "chunks" in made.tables else ()
-    for statement in (*FUNCTIONS, *made.statements, *own, *_SHARED, *secured("commits"), *restricted):
-        session.execute(statement)
+    for whole in (*FUNCTIONS, *made.statements, *own, *_SHARED, *secured("commits"), *restricted):
+        for statement in divided(whole, partitions):
+            session.execute(statement)
     for name in names:
         session.execute(RECORD, (name,))
     return set(names)

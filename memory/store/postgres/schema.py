@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from speckit_memory.memory.store.file.schema.declared import declared
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS, Migration
@@ -27,6 +28,10 @@ SETTING = "current_setting('speckit.workspace')::int"
 """SQL for the number of the workspace of a connection."""
 _TYPES = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
 _VIRTUAL = ("memory_fts", "surface_fts", "chunk_vectors")
+LARGE = ("chunk_tokens", "chunk_vectors", "chunks", "memories", "postings", "texts")
+"""The tables that partitions are made of: those that grow with the texts."""
+MOST_PARTITIONS = 256
+_CREATED = re.compile(r'CREATE TABLE "?(\w+)"? \(')
 _TRIGGER = re.compile(r"CREATE TRIGGER (\w+) AFTER (\w+) ON (\w+) BEGIN (.*?);? END", re.DOTALL)
 
 
@@ -147,6 +152,23 @@ def secured(table: str) -> Iterator[str]:
     yield f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY'
     own = f"({WORKSPACE} = {SETTING})"
     yield f'CREATE POLICY of_workspace ON "{table}" USING {own} WITH CHECK {own}'
+
+
+def divided(statement: str, partitions: int) -> Iterator[str]:
+    """A statement of the schema; that of a large table makes so many partitions of it by workspace, if any are wanted.
+
+    No policy admits a row of a partition: all statements name the whole table, whose policies apply.
+    """
+    found = _CREATED.match(statement)
+    if not partitions or found is None or found[1] not in LARGE:
+        yield statement
+        return
+    name = found[1]
+    yield f"{statement} PARTITION BY HASH ({WORKSPACE})"
+    for number in range(partitions):
+        part = f"{name}_of_{number}"
+        yield f'CREATE TABLE {part} PARTITION OF "{name}" FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number})'
+        yield from islice(secured(part), 2)
 
 
 def _column(table: str, tokens: Sequence[str]) -> tuple[str, bool, list[str]]:

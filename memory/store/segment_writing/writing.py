@@ -76,7 +76,10 @@ def _require_room(database: Database, folder: Path) -> None:
     not fail because of a file that only speeds up answers."""
     import shutil  # a search has no use for it
 
-    store = _size(database.path.resolve())
+    if database.shared:  # its file is a link
+        store = database.reader().pragma("page_count") * database.reader().pragma("page_size")
+    else:
+        store = _size(database.path.resolve())
     wanted = int(store * SHARE_OF_STORE)
     kept = max(LEAST_LEFT, store // 10)
     free = shutil.disk_usage(folder).free

@@ -248,7 +248,7 @@ def show_work(result: SearchResult) -> None:
     if result.notes.facts.get("words_from") == "file":
         text = "Words were looked up in the store itself, as no segment was in use: the same answer takes longer."
         click.echo(wrap_text(text, "  ", dim=True))
-    if result.notes.facts.get("vectors_from") == "lists":
+    if "vectors_from" in result.notes.facts:
         text = "Similar passages were found by an approximate index; SPECKIT_VECTOR_INDEX=exact compares all."
         click.echo(wrap_text(text, "  ", dim=True))
     click.echo(table(rows, right=(2, 3, 4), indent="  ", headed=True))

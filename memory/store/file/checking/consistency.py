@@ -68,9 +68,9 @@ _RULES = (
     ),
     (
         "id {} has not been drawn from the sequence",
-        "SELECT id FROM (SELECT id FROM memories UNION ALL SELECT id FROM chunks) "
-        "WHERE id >= (SELECT next FROM id_sequence)",
+        "SELECT id FROM memories WHERE id >= (SELECT next FROM id_sequence)",
     ),
+    ("id {} has not been drawn from the sequence", "SELECT id FROM chunks WHERE id >= (SELECT next FROM id_sequence)"),
 )
 _VECTOR_RULES = (
     (

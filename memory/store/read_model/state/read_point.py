@@ -37,10 +37,10 @@ class ReadPoint:
     not changed since.
     """
 
-    __slots__ = ("_database", "_kinds", "_until", "sequence")
+    __slots__ = ("_kinds", "_until", "database", "sequence")
 
     def __init__(self, database: Database, sequence: int, kinds: frozenset[Kind]) -> None:
-        self._database = database
+        self.database = database
         self.sequence = sequence
         """The number of the last change of the state."""
         self._until = sequence
@@ -57,7 +57,7 @@ class ReadPoint:
 
         Inside `ReadModel.reading` it always is. Raises RuntimeError inside a write transaction.
         """
-        with committed_read(self._database) as connection:
+        with committed_read(self.database) as connection:
             latest = changes.latest(connection)
             if self.sequence <= latest <= self._until:  # nothing of these kinds changed up to `_until`
                 yield connection, True

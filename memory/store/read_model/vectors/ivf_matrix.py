@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from typing import Literal
 
 import numpy as np
 
@@ -26,18 +28,28 @@ NARROW_SHARE = 0.9
 """A filter that admits less than this share of the memories is answered exactly: its nearest may be in any list."""
 
 
-class _Answered(threading.local):
-    """Number of queries of one thread that were answered through lists."""
+ApproximateIndex = Literal["lists", "hnsw"]
+"""The inverted lists of a segment, and the graph that PostgreSQL keeps (`memory.store.postgres.hnsw`)."""
 
-    count = 0
+
+class _Answered(threading.local):
+    """Number of queries of one thread that each approximate index answered."""
+
+    def __init__(self) -> None:
+        self.by: Counter[ApproximateIndex] = Counter()
 
 
 _answered = _Answered()
 
 
-def answered_by_lists() -> int:
-    """Number of queries of this thread answered through lists so far. A search runs in one thread."""
-    return _answered.count
+def answered_by(index: ApproximateIndex) -> int:
+    """Number of queries of this thread that an approximate index has answered. A search runs in one thread."""
+    return _answered.by[index]
+
+
+def count_answer(index: ApproximateIndex) -> None:
+    """Counts a query of this thread that an approximate index answered."""
+    _answered.by[index] += 1
 
 
 class ListedMatrix:
@@ -118,7 +130,7 @@ class ListedMatrix:
             found = self._exact.ranked(direction, rows, limit, scope, level)
             # `rest` bounds what the lists did not return: if the last result beats it, fetching more changes nothing.
             if len(found[0]) == limit and (last := float(found[1][-1])) > rest:
-                _answered.count += 1
+                count_answer("lists")
                 # Rows added since the lists were written are in no list: compare those that could reach the result.
                 since = self._exact.reaching(direction, last, self._lists.size)
                 if len(since):

@@ -77,8 +77,12 @@ class SnapshotVectors:
         """
         if self._held is not None:
             return self._held[1].nearest(query, limit, scope, level)
+        index = self._moment.database.vector_index
+        use_index = index is not None and self._models.vector_index.answers(len(self._columns.chunks))
         with self._file() as connection:
-            return sqlite_vectors.nearest(connection, self._columns, query, limit, scope, level)
+            return sqlite_vectors.nearest(
+                connection, self._columns, query, limit, scope, level, index if use_index else None
+            )
 
     def nearest_chunks(self, queries: Vectors, limit: int) -> list[tuple[Ids, Column]]:
         """The chunks nearest to each of some unit vectors: see `VectorMatrix.nearest_chunks`."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.read_model.vectors import ivf_lists, ivf_matrix
 from speckit_memory.memory.store.read_model.vectors.ivf_lists import InvertedLists
-from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by_lists
+from speckit_memory.memory.store.read_model.vectors.ivf_matrix import ListedMatrix, answered_by
 from speckit_memory.memory.store.read_model.vectors.matrix import VectorMatrix
 from speckit_memory.pipeline.ports import Ids, Level, Vectors
 
@@ -84,7 +84,7 @@ def same(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
 
 
 def by_lists(before: int) -> bool:
-    return answered_by_lists() > before
+    return answered_by("lists") > before
 
 
 @pytest.mark.parametrize("level", ["memory", "chunk"])
@@ -93,7 +93,7 @@ def test_nearly_all_of_the_nearest_are_found_with_their_exact_similarities(
 ) -> None:
     shares = []
     for question in QUESTIONS:
-        before = answered_by_lists()
+        before = answered_by("lists")
         ids, similarities, best = listed.nearest(question, 50, EVERY, level)
         assert by_lists(before)
         meant, cosines, chunks = exact.nearest(question, 50, EVERY, level)
@@ -136,7 +136,7 @@ def test_a_filter_that_admits_few_is_answered_exactly(exact: VectorMatrix, liste
         scope = Some(rng.random(MEMORIES) < share)
         scope.mask[-1] = False
         for question in QUESTIONS[:10]:
-            before = answered_by_lists()
+            before = answered_by("lists")
             found = listed.nearest(question, 20, scope, "memory")
             assert same(found, exact.nearest(question, 20, scope, "memory"))
             assert not by_lists(before)
@@ -146,7 +146,7 @@ def test_what_a_wide_filter_leaves_out_is_not_found(exact: VectorMatrix, listed:
     for question in QUESTIONS[:10]:
         nearest, _, _ = exact.nearest(question, 40, EVERY, "memory")
         scope = Some(~np.isin(np.arange(MEMORIES), nearest[::2]))
-        before = answered_by_lists()
+        before = answered_by("lists")
         found, _, _ = listed.nearest(question, 20, scope, "memory")
         assert by_lists(before)
         assert not np.isin(found, nearest[::2]).any()
@@ -167,7 +167,7 @@ def test_changed_and_removed_memories_are_answered_as_they_are_now(
         meant = exact.replaced(*change)
         assert isinstance(later, ListedMatrix)
         for level in ("memory", "chunk"):
-            before = answered_by_lists()
+            before = answered_by("lists")
             found = later.nearest(question, 10, EVERY, level)
             assert by_lists(before)
             assert same(found, meant.nearest(question, 10, EVERY, level))
@@ -184,7 +184,7 @@ def test_where_the_lists_run_dry_all_rows_are_compared(
 ) -> None:
     monkeypatch.setattr(ivf_lists, "PROBES", 0.01)
     listed = ListedMatrix(exact, InvertedLists(stored, ROWS))
-    before = answered_by_lists()
+    before = answered_by("lists")
     assert same(listed.nearest(QUESTIONS[0], 900, EVERY, "memory"), exact.nearest(QUESTIONS[0], 900, EVERY, "memory"))
     assert not by_lists(before)
 
@@ -199,13 +199,13 @@ def test_more_rows_are_fetched_until_so_many_memories_are_there(
     exact = VectorMatrix(CHUNKS, alike, VECTORS)
     listed = ListedMatrix(exact, InvertedLists(stored, ROWS))
     for question in QUESTIONS[:10]:
-        before = answered_by_lists()
+        before = answered_by("lists")
         assert same(listed.nearest(question, 30, EVERY, "memory"), exact.nearest(question, 30, EVERY, "memory"))
         assert by_lists(before)
 
 
 def test_who_wants_most_rows_gets_all(exact: VectorMatrix, listed: ListedMatrix) -> None:
-    before = answered_by_lists()
+    before = answered_by("lists")
     assert same(listed.nearest(QUESTIONS[0], ROWS, EVERY, "memory"), exact.nearest(QUESTIONS[0], ROWS, EVERY, "memory"))
     assert not by_lists(before)
 

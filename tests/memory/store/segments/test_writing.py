@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from postgres_server import link_at
 from storing.segments import filled, segment_of, small_build
 
 from speckit_memory.config.files.file_lock import locked
@@ -116,6 +117,20 @@ def test_the_last_room_on_a_disk_is_left_to_the_store(store: Database, monkeypat
 
     assert writing.write(store, small_build, only_if_due=False)
     assert kinds(store) == []
+
+
+def test_the_room_for_a_segment_of_a_store_on_a_server_is_told_by_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database.open(link_at(tmp_path / "store.db")) as store:
+        filled(store, KEYS)
+        size = store.reader().pragma("page_count") * store.reader().pragma("page_size")
+        enough = shutil.disk_usage(tmp_path)._replace(free=int(size * writing.SHARE_OF_STORE) + writing.LEAST_LEFT)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: enough._replace(free=enough.free - 1))
+        with pytest.raises(SpeckitError, match="E029"):
+            writing.write(store, small_build, only_if_due=False)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: enough)
+        assert writing.write(store, small_build, only_if_due=False)
 
 
 def test_who_looks_for_a_writer_keeps_none_from_writing(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
