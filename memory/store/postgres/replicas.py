@@ -1,0 +1,195 @@
+"""Replicas of a store in PostgreSQL: how far each is behind, and which server a read comes from."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Lock
+from typing import Any, NamedTuple
+
+from speckit_memory.config.workspace.store_address import Replicas, split_address
+from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.file.guarding.failures import DriverError
+from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
+from speckit_memory.memory.store.records import ReadSource, ReplicaState
+
+AGAIN = 10.0
+"""Seconds after which a server that could not be read from is tried again."""
+STANDING = (
+    "SELECT pg_is_in_recovery(), CASE WHEN pg_last_wal_receive_lsn() <= pg_last_wal_replay_lsn() "
+    "AND EXISTS (SELECT FROM pg_stat_wal_receiver) THEN 0 "
+    "ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8 END, "
+    "(SELECT coalesce(max(count), 0) FROM commits), (SELECT coalesce(max(seq), 0) FROM changes), "
+    "(SELECT store_id FROM store_identity), (SELECT count(*) FROM migrations)"
+)
+"""A standby that is connected and has replayed all that it received is not behind. Otherwise the time of the last
+commit that it has replayed bounds how far it is behind."""
+_UNREACHABLE = ("E021", "E051")
+
+
+class Standing(NamedTuple):
+    """What a server holds of a workspace."""
+
+    in_recovery: bool
+    behind_seconds: float | None
+    commits: int
+    last_change: int
+    store: str
+    migrations: int
+
+
+class Replica:
+    """A replica, and what is known of it."""
+
+    def __init__(self, address: str, workspace: str) -> None:
+        """`address` is shown; an address that names another workspace is never read from."""
+        self.address = address
+        self.url, named = split_address(address)
+        self.problem = ""
+        """Why it is not read from, "" if it is."""
+        self.holds_store = False
+        """Whether it was a replica of this store when it was last asked."""
+        self.state = ReplicaState(address)
+        self._until = 0.0
+        self._caught_up = -math.inf
+        if named not in ("", workspace):
+            self.leave_alone(f"its address names the workspace '{named}'", math.inf)
+
+    def is_due(self) -> bool:
+        """Whether to ask it now. After a failure only one thread does."""
+        if not self.problem:
+            return True
+        due = time.monotonic() >= self._until
+        if due:
+            self._until = time.monotonic() + AGAIN
+        return due
+
+    def leave_alone(self, problem: str, seconds: float | None = None) -> None:
+        """Has it left alone for a while."""
+        self.problem = problem
+        self._until = time.monotonic() + (AGAIN if seconds is None else seconds)
+
+    def judge(self, standing: Standing, store: str, lag_seconds: float) -> None:
+        """Notes what it holds, and whether it may be read from."""
+        now = time.monotonic()
+        if standing.behind_seconds == 0:
+            self._caught_up = now
+        behind = math.inf if standing.behind_seconds is None else standing.behind_seconds
+        # after a quiet hour, a commit that is being replayed does not mean that it is an hour behind
+        behind = min(max(0.0, behind), now - self._caught_up)
+        told = None if behind == math.inf else round(behind, 3)
+        problem = ""
+        if not standing.in_recovery:
+            problem = "it is not a standby"
+        elif standing.store != store:
+            problem = "it holds another store"
+        elif standing.migrations != len(MIGRATIONS):
+            problem = "its schema is of another version"
+        self.holds_store = not problem
+        self.state = ReplicaState(self.address, told, standing.last_change)
+        if not problem and behind > lag_seconds:
+            problem = f"it is {self.state.lag}"
+        if problem:
+            self.leave_alone(problem)
+        else:
+            self.problem = ""
+
+
+Ask = Callable[[Replica | None, bool], tuple[Any, Standing]]
+"""Begins a read on a replica, or on the store itself for None; returns its connection and what that server holds. The
+second argument is whether to wait for a server that does not answer."""
+
+
+class ReadRouting:
+    """Decides which server a read comes from. Thread-safe.
+
+    No read of this process shows an earlier state than one that it wrote or was shown. The replicas are asked in the
+    order given, then the store itself; if that cannot be reached, any replica answers.
+    """
+
+    def __init__(self, replicas: Replicas, workspace: str) -> None:
+        """`workspace` is the name of the store's workspace."""
+        self.replicas = [Replica(address, workspace) for address in replicas.addresses]
+        self.store = ""
+        """The random identifier of the store."""
+        self._lag_seconds = replicas.lag_seconds
+        self._commits = 0
+        self._guard = Lock()
+        self._lost: tuple[float, SpeckitError] | None = None
+
+    def saw(self, commits: int) -> None:
+        """Notes that this process wrote or was shown this commit."""
+        with self._guard:
+            self._commits = max(self._commits, commits)
+
+    def choose(self, ask: Ask, since: int) -> tuple[Any, Standing, ReadSource]:
+        """The connection that a read comes from, what its server holds, and what to say about it.
+
+        Args:
+            ask: Begins the read on a server.
+            since: The change that the server must have.
+
+        Raises:
+            SpeckitError: The store cannot be reached, and no replica holds it.
+        """
+        for replica in self.replicas:
+            if replica.is_due() and (found := self._asked(replica, ask)):
+                connection, standing = found
+                if not replica.problem and standing.commits >= self._commits and standing.last_change >= since:
+                    self.saw(standing.commits)
+                    return connection, standing, ReadSource(replica.state, self._warnings())
+                end(connection)
+        able = [replica for replica in self.replicas if replica.holds_store]
+        lost = self._lost
+        if lost is None or not able or time.monotonic() >= lost[0]:
+            try:
+                connection, standing = ask(None, not able)
+            except SpeckitError as error:
+                if not able or error.code not in _UNREACHABLE:
+                    raise
+                lost = self._lost = time.monotonic() + AGAIN, error
+            else:
+                self._lost = None
+                self.saw(standing.commits)
+                return connection, standing, ReadSource(None, self._warnings())
+        for replica in able:
+            if (found := self._asked(replica, ask)) and replica.holds_store:
+                warning = (
+                    f"the store cannot be reached, and the replica {replica.address} answered: it is "
+                    f"{replica.state.lag}, and the latest changes may be missing"
+                )
+                return *found, ReadSource(replica.state, (warning,))
+        raise lost[1]
+
+    def states(self, ask: Ask) -> Iterator[ReplicaState]:
+        """The present state of each replica."""
+        for replica in self.replicas:
+            if found := self._asked(replica, ask):
+                end(found[0])
+            yield replica.state._replace(problem=replica.problem)
+
+    def _asked(self, replica: Replica, ask: Ask) -> tuple[Any, Standing] | None:
+        try:
+            connection, standing = ask(replica, False)
+        except (SpeckitError, DriverError) as error:
+            replica.holds_store = False
+            said = error.problems[0].message if isinstance(error, SpeckitError) else error
+            replica.leave_alone(f"it cannot be used ({said})")
+            return None
+        replica.judge(standing, self.store, self._lag_seconds)
+        return connection, standing
+
+    def _warnings(self) -> tuple[str, ...]:
+        return tuple(
+            f"the replica {replica.address} is not read from: {replica.problem}"
+            for replica in self.replicas
+            if replica.problem
+        )
+
+
+def end(connection: Any) -> None:
+    """Ends a read that is of no use."""
+    with suppress(SpeckitError):  # its session was lost
+        connection.rollback()
