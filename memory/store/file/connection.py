@@ -136,12 +136,18 @@ class Database:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         replicas: Replicas = NO_REPLICAS,
     ) -> Self:
-        """Opens the store in this file and migrates it unless it is read-only; `create` allows a new file and folder.
+        """Opens the store in this file and migrates it unless it is read-only; opens the store that a store link names.
 
-        Searches of a store in PostgreSQL read from `replicas`.
+        Args:
+            path: The file or the store link.
+            create: Whether a missing store, and the folder of its file, may be made.
+            busy_timeout_ms: How long writes wait for another writer.
+            replicas: The replicas of a store in PostgreSQL that searches read from.
 
-        Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
-        failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
+        Raises:
+            SpeckitError: E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a
+                migration failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced
+                meanwhile).
         """
         if cls is Database and address_at(path):
             # by its name: that engine is built on this module, and its driver may be missing

@@ -84,6 +84,7 @@ class PostgresDatabase(Database):
         except SpeckitError as error:
             if error.code != "E051" or not database._prepare_from_replica():
                 raise
+            database._routing.lose(error)
         return database
 
     def _prepare(self, url: str, *, create: bool) -> None:
@@ -231,14 +232,14 @@ class PostgresDatabase(Database):
         return Connection(partial(self._session, url), derived().tables, self._number)
 
     def _session(self, url: str) -> Any:
-        """A new session; a server that is being restarted is awaited up to the busy timeout, unless another can be
-        read from."""
+        """A new session. A server that is being restarted is awaited up to the busy timeout, unless a replica can
+        answer, or the store was lost a moment ago."""
         import psycopg
 
         from speckit_memory.memory.store.postgres import opening
 
-        patience = self._busy_timeout_ms / 1000 if getattr(self._local, "patient", True) else 0
-        until = time.monotonic() + patience
+        patient = getattr(self._local, "patient", True) and self._routing.loss() is None
+        until = time.monotonic() + (self._busy_timeout_ms / 1000 if patient else 0)
         with opening.coded_errors(url):
             while True:
                 if self._closed:

@@ -124,6 +124,15 @@ class ReadRouting:
         with self._guard:
             self._commits = max(self._commits, commits)
 
+    def lose(self, error: SpeckitError) -> None:
+        """Notes that the store could not be reached."""
+        self._lost = time.monotonic() + AGAIN, error
+
+    def loss(self) -> SpeckitError | None:
+        """The error with which the store could not be reached a moment ago."""
+        lost = self._lost
+        return lost[1] if lost and time.monotonic() < lost[0] else None
+
     def choose(self, ask: Ask, since: int) -> tuple[Any, Standing, ReadSource]:
         """The connection that a read comes from, what its server holds, and what to say about it.
 
@@ -142,14 +151,15 @@ class ReadRouting:
                     return connection, standing, ReadSource(replica.state, self._warnings())
                 end(connection)
         able = [replica for replica in self.replicas if replica.holds_store]
-        lost = self._lost
-        if lost is None or not able or time.monotonic() >= lost[0]:
+        error = self.loss() if able else None
+        if error is None:
             try:
                 connection, standing = ask(None, not able)
-            except SpeckitError as error:
-                if not able or error.code not in _UNREACHABLE:
+            except SpeckitError as failed:
+                if not able or failed.code not in _UNREACHABLE:
                     raise
-                lost = self._lost = time.monotonic() + AGAIN, error
+                error = failed
+                self.lose(error)
             else:
                 self._lost = None
                 self.saw(standing.commits)
@@ -161,7 +171,7 @@ class ReadRouting:
                     f"{replica.state.lag}, and the latest changes may be missing"
                 )
                 return *found, ReadSource(replica.state, (warning,))
-        raise lost[1]
+        raise error
 
     def states(self, ask: Ask) -> Iterator[ReplicaState]:
         """The present state of each replica."""
