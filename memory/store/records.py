@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
 
 UNKNOWN_TIME = 0.0
 """The stored value of an unknown time of creation or change: no document dates from the epoch."""
@@ -20,35 +19,6 @@ taken for mistakes of a file, clock or document."""
 def known_time(seconds: float | None) -> float | None:
     """The time; None where it is unknown or outside `EARLIEST` to `LATEST`."""
     return seconds if seconds is not None and EARLIEST <= seconds <= LATEST else None
-
-
-class ReplicaState(NamedTuple):
-    """What is known of a replica of the store."""
-
-    address: str
-    behind_seconds: float | None = None
-    """The most that it can be behind the store; None if that is not known."""
-    last_change: int = 0
-    """The number of the last change that it has."""
-    problem: str = ""
-    """Why it is not read from."""
-
-    @property
-    def lag(self) -> str:
-        """How far it is behind, in words."""
-        seconds = self.behind_seconds
-        return "behind by an unknown time" if seconds is None else f"up to {seconds:,.1f} s behind"
-
-    def as_json(self) -> dict[str, Any]:
-        """The note of an answer that was read from it."""
-        return {"address": self.address, "behind_seconds": self.behind_seconds, "last_change": self.last_change}
-
-
-class ReadSource(NamedTuple):
-    """Where a read comes from: a replica, or the store itself; and what its reader should know about that."""
-
-    replica: ReplicaState | None = None
-    warnings: tuple[str, ...] = ()
 
 
 class Tier(StrEnum):

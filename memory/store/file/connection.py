@@ -19,7 +19,13 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.guarding import store_file
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
-from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError, StoreState
+from speckit_memory.memory.store.file.guarding.identity import (
+    Identity,
+    ReadSource,
+    ReplacedError,
+    ReplicaState,
+    StoreState,
+)
 from speckit_memory.memory.store.file.opening import (
     connect,
     declare_words,
@@ -30,7 +36,6 @@ from speckit_memory.memory.store.file.opening import (
     start_of,
     vector_extension,
 )
-from speckit_memory.memory.store.records import ReadSource, ReplicaState
 from speckit_memory.pipeline.process.clock import opening
 from speckit_memory.pipeline.process.yielding import yield_now
 

@@ -17,11 +17,10 @@ from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas,
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
 from speckit_memory.memory.store.file.guarding.failures import WRITING, LostConnectionError, translate_errors
-from speckit_memory.memory.store.file.guarding.identity import StoreState
+from speckit_memory.memory.store.file.guarding.identity import ReadSource, ReplicaState, StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
 from speckit_memory.memory.store.postgres.replicas import STANDING, ReadRouting, Replica, Standing, end
-from speckit_memory.memory.store.records import ReadSource, ReplicaState
 
 DEFAULT_WORKSPACE = "default"
 MOST_SESSIONS = 16

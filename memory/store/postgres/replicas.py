@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from speckit_memory.config.workspace.store_address import Replicas, split_address
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.guarding.failures import DriverError
+from speckit_memory.memory.store.file.guarding.identity import ReadSource, ReplicaState
 from speckit_memory.memory.store.file.schema.migrations import MIGRATIONS
-from speckit_memory.memory.store.records import ReadSource, ReplicaState
 
 AGAIN = 10.0
 """Seconds after which a server that could not be read from is tried again."""
@@ -36,7 +36,7 @@ class Standing(NamedTuple):
     behind_seconds: float | None
     commits: int
     last_change: int
-    store: str
+    store: str | None
     migrations: int
 
 
@@ -84,7 +84,7 @@ class Replica:
         if not standing.in_recovery:
             problem = "it is not a standby"
         elif standing.store != store:
-            problem = "it holds another store"
+            problem = "it holds another store" if standing.store else "it does not have this workspace"
         elif standing.migrations != len(MIGRATIONS):
             problem = "its schema is of another version"
         self.holds_store = not problem

@@ -16,10 +16,11 @@ from speckit_memory import Memory, SearchResult
 from speckit_memory.config.workspace.settings import DB_VARIABLE, READ_FROM_VARIABLE
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.guarding.identity import ReplicaState
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.postgres import replicas
-from speckit_memory.memory.store.records import ReplicaState
 from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
+from speckit_memory.server.views.rows.rows import search_data, search_facts
 
 pytestmark = pytest.mark.usefixtures("processes")
 _numbers = itertools.count()
@@ -158,6 +159,9 @@ def test_a_search_reads_from_the_replica_in_as_many_round_trips(
     note = answers[-1].notes.facts["replica"]
     assert set(note) == {"address", "behind_seconds", "last_change"}
     assert note["last_change"] == memory.session.database.latest()
+    assert search_data(answers[-1])["replica"] == note
+    assert f"from a replica {note['behind_seconds']:.1f} s behind" in search_facts(answers[-1])
+    assert ("replica" in search_data(answers[0]), "replica" in search_facts(answers[0])) == (False, False)
 
 
 def test_a_writer_sees_its_own_changes_and_others_see_the_replica_with_its_lag(
@@ -246,12 +250,12 @@ def test_searches_go_on_without_the_store_and_never_mix_a_segment_with_an_earlie
             answer = memory.search("zebra of later")
             assert ("later" in found(answer), source(answer)) == (False, servers.read_from)
             assert found(memory.search("zebra d7")) >= {"d7"}
-        with pytest.raises(SpeckitError) as raised:
-            reader.documents.save(tmp_path / "docs" / "later.md")
-        assert raised.value.code in ("E021", "E051")
         answer = writer.search("zebra of later")
         assert ("later" in found(answer), source(answer)) == (False, servers.read_from)
         assert any("the store cannot be reached" in warning for warning in answer.notes.warnings)
+        with pytest.raises(SpeckitError) as raised:
+            writer.documents.save(tmp_path / "docs" / "later.md")
+        assert raised.value.code in ("E021", "E051")
     servers.catch_up()
     save(writer, tmp_path, "last")
     assert "last" in found(writer.search("zebra of last"))
