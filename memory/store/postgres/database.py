@@ -96,6 +96,7 @@ class PostgresDatabase(Database):
                     (self._routing.store,) = session.execute("SELECT store_id FROM store_identity").fetchone()
 
     def _prepare_from_replica(self) -> bool:
+        """Learns from a replica what a session needs. Whether it holds this store is judged when it is read from."""
         for replica in self._routing.replicas:
             with suppress(SpeckitError):
                 self._prepare(replica.url, create=False)

@@ -39,6 +39,14 @@ class Standing(NamedTuple):
     store: str | None
     migrations: int
 
+    def mismatch(self, store: str) -> str:
+        """Why this cannot be the state of a replica of a store, "" if it can."""
+        if not self.in_recovery:
+            return "it is not a standby"
+        if self.store != store:
+            return "it holds another store" if self.store else "it does not have this workspace"
+        return "" if self.migrations == len(MIGRATIONS) else "its schema is of another version"
+
 
 class Replica:
     """A replica, and what is known of it."""
@@ -51,11 +59,9 @@ class Replica:
         """Why it is not read from, "" if it is."""
         self.holds_store = False
         """Whether it was a replica of this store when it was last asked."""
-        self.state = ReplicaState(address)
         self._until = 0.0
         self._caught_up = -math.inf
-        if named not in ("", workspace):
-            self.leave_alone(f"its address names the workspace '{named}'", math.inf)
+        self._misnamed = f"its address names the workspace '{named}'" if named not in ("", workspace) else ""
 
     def is_due(self) -> bool:
         """Whether to ask it now. After a failure only one thread does."""
@@ -66,13 +72,13 @@ class Replica:
             self._until = time.monotonic() + AGAIN
         return due
 
-    def leave_alone(self, problem: str, seconds: float | None = None) -> None:
+    def leave_alone(self, problem: str) -> None:
         """Has it left alone for a while."""
         self.problem = problem
-        self._until = time.monotonic() + (AGAIN if seconds is None else seconds)
+        self._until = time.monotonic() + AGAIN
 
-    def judge(self, standing: Standing, store: str, lag_seconds: float) -> None:
-        """Notes what it holds, and whether it may be read from."""
+    def judge(self, standing: Standing, store: str, lag_seconds: float) -> ReplicaState:
+        """Notes whether it may be read from, and returns its state with that."""
         now = time.monotonic()
         if standing.behind_seconds == 0:
             self._caught_up = now
@@ -80,21 +86,15 @@ class Replica:
         # after a quiet hour, a commit that is being replayed does not mean that it is an hour behind
         behind = min(max(0.0, behind), now - self._caught_up)
         told = None if behind == math.inf else round(behind, 3)
-        problem = ""
-        if not standing.in_recovery:
-            problem = "it is not a standby"
-        elif standing.store != store:
-            problem = "it holds another store" if standing.store else "it does not have this workspace"
-        elif standing.migrations != len(MIGRATIONS):
-            problem = "its schema is of another version"
+        problem = self._misnamed or standing.mismatch(store)
         self.holds_store = not problem
-        self.state = ReplicaState(self.address, told, standing.last_change)
-        if not problem and behind > lag_seconds:
-            problem = f"it is {self.state.lag}"
-        if problem:
-            self.leave_alone(problem)
-        else:
-            self.problem = ""
+        state = ReplicaState(self.address, told, standing.last_change, problem)
+        if self.holds_store and behind > lag_seconds:
+            state = state._replace(problem=f"it is {state.lag}")
+        self.problem = ""
+        if state.problem:
+            self.leave_alone(state.problem)
+        return state
 
 
 Ask = Callable[[Replica | None, bool], tuple[Any, Standing]]
@@ -144,12 +144,13 @@ class ReadRouting:
             SpeckitError: The store cannot be reached, and no replica holds it.
         """
         for replica in self.replicas:
-            if replica.is_due() and (found := self._asked(replica, ask)):
-                connection, standing = found
-                if not replica.problem and standing.commits >= self._commits and standing.last_change >= since:
-                    self.saw(standing.commits)
-                    return connection, standing, ReadSource(replica.state, self._warnings())
-                end(connection)
+            if not replica.is_due():
+                continue
+            connection, standing, state = self._asked(replica, ask)
+            if standing and not state.problem and standing.commits >= self._commits and standing.last_change >= since:
+                self.saw(standing.commits)
+                return connection, standing, ReadSource(state, self._warnings())
+            end(connection)
         able = [replica for replica in self.replicas if replica.holds_store]
         error = self.loss() if able else None
         if error is None:
@@ -165,31 +166,32 @@ class ReadRouting:
                 self.saw(standing.commits)
                 return connection, standing, ReadSource(None, self._warnings())
         for replica in able:
-            if (found := self._asked(replica, ask)) and replica.holds_store:
+            connection, standing, state = self._asked(replica, ask)
+            if standing and replica.holds_store and not standing.mismatch(self.store):
                 warning = (
-                    f"the store cannot be reached, and the replica {replica.address} answered: it is "
-                    f"{replica.state.lag}, and the latest changes may be missing"
+                    f"the store cannot be reached, and the replica {replica.address} answered: it is {state.lag}, and "
+                    "the latest changes may be missing"
                 )
-                return *found, ReadSource(replica.state, (warning,))
+                return connection, standing, ReadSource(state, (warning,))
+            end(connection)
         raise error
 
     def states(self, ask: Ask) -> Iterator[ReplicaState]:
         """The present state of each replica."""
         for replica in self.replicas:
-            if found := self._asked(replica, ask):
-                end(found[0])
-            yield replica.state._replace(problem=replica.problem)
+            connection, _, state = self._asked(replica, ask)
+            end(connection)
+            yield state
 
-    def _asked(self, replica: Replica, ask: Ask) -> tuple[Any, Standing] | None:
+    def _asked(self, replica: Replica, ask: Ask) -> tuple[Any, Standing | None, ReplicaState]:
         try:
             connection, standing = ask(replica, False)
         except (SpeckitError, DriverError) as error:
             replica.holds_store = False
             said = error.problems[0].message if isinstance(error, SpeckitError) else error
             replica.leave_alone(f"it cannot be used ({said})")
-            return None
-        replica.judge(standing, self.store, self._lag_seconds)
-        return connection, standing
+            return None, None, ReplicaState(replica.address, problem=replica.problem)
+        return connection, standing, replica.judge(standing, self.store, self._lag_seconds)
 
     def _warnings(self) -> tuple[str, ...]:
         return tuple(
@@ -201,5 +203,6 @@ class ReadRouting:
 
 def end(connection: Any) -> None:
     """Ends a read that is of no use."""
-    with suppress(SpeckitError):  # its session was lost
-        connection.rollback()
+    if connection is not None:
+        with suppress(SpeckitError):  # its session was lost
+            connection.rollback()
