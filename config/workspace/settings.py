@@ -25,6 +25,8 @@ from speckit_memory.errors import SpeckitError
 DB_VARIABLE = "SPECKIT_DB"
 PRINCIPAL_VARIABLE = "SPECKIT_PRINCIPAL"
 """The person or program that this process acts for (docs/postgresql.md). Unset: nobody in particular."""
+READ_FROM_VARIABLE = "SPECKIT_READ_FROM"
+"""Addresses of replicas of a store in PostgreSQL, with spaces between them."""
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
@@ -73,6 +75,7 @@ LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
 VARIABLES = (
     DB_VARIABLE,
     PRINCIPAL_VARIABLE,
+    READ_FROM_VARIABLE,
     PIPELINE_VARIABLE,
     ROOT_VARIABLE,
     CROSS_ENCODER_VARIABLE,

@@ -10,7 +10,8 @@ import hashlib
 import os
 from pathlib import Path
 from stat import S_ISREG
-from urllib.parse import parse_qsl, quote, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.regular_file import open_regular
@@ -32,6 +33,28 @@ _VARIABLES = {
     "PGSERVICE": "service",
 }
 """Variables of libpq for what an address leaves out."""
+_TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+"""In seconds, unless the address says otherwise: a network that is gone is noticed within half a minute."""
+
+
+class StoreAddress(NamedTuple):
+    """The parts of an address: that of the database as the driver takes it, and this product's own parameters, each
+    "" if it is missing."""
+
+    url: str
+    workspace: str
+    principal: str
+    partitions: str
+
+
+class Replicas(NamedTuple):
+    """Addresses of replicas of a store in PostgreSQL, and how many seconds behind it they may be to be read from."""
+
+    addresses: tuple[str, ...] = ()
+    lag_seconds: float = 0.0
+
+
+NO_REPLICAS = Replicas()
 
 
 def is_address(text: str) -> bool:
@@ -52,9 +75,20 @@ def require_address(text: str, origin: str) -> str:
         secret, number = "@" in text, -1
     if secret:
         raise SpeckitError("E057", f"the address of the store, given by {origin}, holds a password")
-    if number == -1 or "\n" in text or len(text.encode()) >= LONGEST:
+    if number == -1 or not is_address(text) or "\n" in text or len(text.encode()) >= LONGEST:
         raise SpeckitError("E030", f"{origin}: this is no address of a store; accepted: {ADDRESS}")
     return text
+
+
+def split_address(address: str) -> StoreAddress:
+    """The parts of an address."""
+    # not `urlunsplit`, which writes postgresql:///?service=NAME with one slash
+    place, _, query = address.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    own = [options.pop(name, "") for name in ("workspace", PRINCIPAL, "partitions")]
+    for name, seconds in _TIMEOUTS.items():
+        options.setdefault(name, str(seconds))
+    return StoreAddress(f"{place}?{urlencode(options, quote_via=quote)}", *own)
 
 
 def address_at(path: Path) -> str:
@@ -72,7 +106,7 @@ def address_at(path: Path) -> str:
 
 def principal_at(path: Path) -> str:
     """The principal of the store link at a path, "" if it names none or there is no store link. Raises E057."""
-    return dict(parse_qsl(urlsplit(address_at(path)).query)).get(PRINCIPAL, "")
+    return split_address(address_at(path)).principal
 
 
 def store_label(path: Path) -> str:
@@ -97,7 +131,7 @@ def store_link(address: str, folder: Path, origin: str, principal: str = "") -> 
         SpeckitError: E057 or E030 for the address, E020 if the link cannot be written.
     """
     require_address(address, origin)
-    if PRINCIPAL in dict(parse_qsl(urlsplit(address).query, keep_blank_values=True)):
+    if split_address(address).principal:
         raise SpeckitError(
             "E030",
             f"{origin}: the address of the store names a principal; accepted: {ADDRESS}",
