@@ -50,8 +50,10 @@ class PostgresDatabase(Database):
     ) -> None:
         """Connects to nothing yet; callers use `open`."""
         self._set_up(path, busy_timeout_ms)
-        self.url, workspace, self.principal, partitions = split_address(url)
-        self.workspace = workspace or DEFAULT_WORKSPACE
+        address = split_address(url)
+        self.url = address.url
+        self.principal = address.principal
+        self.workspace = address.workspace or DEFAULT_WORKSPACE
         if self.workspace.endswith(UNFINISHED):
             raise SpeckitError(
                 "E030",
@@ -59,7 +61,7 @@ class PostgresDatabase(Database):
                 f"{UNFINISHED} are those of copies that are not finished",
                 actions=("name another workspace", *unfinished_copy("").problems[0].actions),
             )
-        self.partitions = partitions or "0"
+        self.partitions = address.partitions or "0"
         """The number of partitions, counted where this store is the first of its database (docs/scaling.md)."""
         self._kind = kind
         self._routing = ReadRouting(replicas, self.workspace)

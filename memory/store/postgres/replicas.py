@@ -54,7 +54,7 @@ class Replica:
     def __init__(self, address: str, workspace: str) -> None:
         """`address` is shown; an address that names another workspace is never read from."""
         self.address = address
-        self.url, named = split_address(address)
+        self.url, named, *_ = split_address(address)
         self.problem = ""
         """Why it is not read from, "" if it is."""
         self.holds_store = False
