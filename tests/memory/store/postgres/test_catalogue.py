@@ -1,6 +1,8 @@
 """Every table, key and view of a database in PostgreSQL keeps workspaces apart: read from the catalogue of the server.
 
-Restrictive policies further keep what is private from other principals. Two tables have no workspace of their own. `migrations` says which schema the database has, which is one for all.
+Restrictive policies keep what is private from other principals.
+
+Two tables have no workspace of their own. `migrations` says which schema the database has, which is one for all.
 `workspaces` gives the names their numbers, and shows a session only the name that it was opened with.
 """
 
@@ -84,8 +86,8 @@ OPEN = {
 def test_every_table_that_refers_to_a_memory_shows_private_rows_to_their_owner_alone(session: Any) -> None:
     conditions = dict(
         session.execute(
-            "SELECT tablename::text, qual FROM pg_policies WHERE schemaname = 'speckit' AND policyname = 'of_principal' "
-            "AND permissive = 'RESTRICTIVE' AND cmd = 'ALL' AND qual = with_check"
+            "SELECT tablename::text, qual FROM pg_policies WHERE schemaname = 'speckit' "
+            "AND policyname = 'of_principal' AND permissive = 'RESTRICTIVE' AND cmd = 'ALL' AND qual = with_check"
         ).fetchall()
     )
     tables = {table for (table,) in session.execute(f"SELECT relname::text {TABLES}")}
@@ -95,8 +97,9 @@ def test_every_table_that_refers_to_a_memory_shows_private_rows_to_their_owner_a
         "SELECT c.relname::text, a.attname::text FROM pg_constraint k JOIN pg_class c ON c.oid = conrelid "
         "JOIN pg_attribute a ON attrelid = c.oid AND attnum = conkey[2] "
         "WHERE contype = 'f' AND attnotnull AND confrelid::regclass::text IN ('memories', 'chunks', 'causal_edges') "
-        f"UNION SELECT c.relname::text, a.attname::text {TABLES.replace('FROM pg_class c', 'FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid')} "
-        "AND (attname = 'memory_id' OR relname = 'chunk_vectors' AND attname = 'rowid')"
+        "UNION SELECT relname::text, attname::text FROM pg_attribute "
+        f"JOIN (SELECT oid, relname {TABLES}) c ON c.oid = attrelid "
+        "WHERE (attname = 'memory_id' OR relname = 'chunk_vectors' AND attname = 'rowid')"
     ).fetchall()
     assert len(referring) > 30
     assert [(table, column) for table, column in referring if f"= {table}.{column})" not in conditions[table]] == []
