@@ -1,8 +1,8 @@
 """Every table, key and view of a database in PostgreSQL keeps workspaces apart: read from the catalogue of the server.
 
-That holds for the store and for the evaluation database, each in its schema. Two tables have no workspace of their own.
-`migrations` says which schema the database has, which is one for all. `workspaces` gives the names their numbers, and
-shows a session only the name that it was opened with.
+That holds for the store and for the evaluation database, each in its schema. Restrictive policies keep what is private
+from other principals. Two tables have no workspace of their own. `migrations` says which schema the database has, which
+is one for all. `workspaces` gives the names their numbers, and shows a session only the name that it was opened with.
 """
 
 from __future__ import annotations
@@ -62,7 +62,54 @@ def test_every_table_forces_a_policy_on_rows_read_and_written(session: Any) -> N
             continue
         own = NAMED if table == "workspaces" else OWN  # for rows read, and for rows written
         assert (table, forced) == (table, True)
-        assert (table, policies[table]) == (table, [("*", True, True, own, own)])
+        assert (table, policies[table][:1]) == (table, [("*", True, True, own, own)])
+        # further ones only take rows away
+        assert {
+            (cmd, permissive, every, read == written) for cmd, permissive, every, read, written in policies[table][1:]
+        } <= {("*", False, True, True)}
+
+
+OPEN = {
+    "workspaces": "names of workspaces",
+    "migrations": "names of migrations",
+    "commits": "random numbers",
+    "last_ids": "the highest number of each table",
+    "private_ids": "the owner of each private id, by which the policies decide",
+    "meta": "facts about the whole store",
+    "store_identity": "a random number",
+    "id_sequence": "the next number",
+    "job_runs": "times of background work",
+    "job_lease": "the process that works",
+    "graph_state": "the number of changes of the graph",
+    "embedding_models": "descriptions of models",
+    "embedding_build": "numbers of passages",
+    "embedding_cache": "vectors by the hash of a text, looked up by those who have the text, and in no copy",
+    "session_state": "names of sessions",
+    "changed_keys": "last parts of paths, from a change until its transaction resolves links",
+}
+"""Tables that refer to no memory, and what they hold."""
+
+
+def test_every_table_that_refers_to_a_memory_shows_private_rows_to_their_owner_alone(session: Any) -> None:
+    conditions = dict(
+        session.execute(
+            "SELECT tablename::text, qual FROM pg_policies WHERE schemaname = 'speckit' "
+            "AND policyname = 'of_principal' AND permissive = 'RESTRICTIVE' AND cmd = 'ALL' AND qual = with_check"
+        ).fetchall()
+    )
+    tables = {table for (table,) in session.execute(f"SELECT relname::text {TABLES}")}
+    assert conditions.keys() == tables - OPEN.keys()
+    assert OPEN.keys() <= tables
+    referring = session.execute(
+        "SELECT c.relname::text, a.attname::text FROM pg_constraint k JOIN pg_class c ON c.oid = conrelid "
+        "JOIN pg_attribute a ON attrelid = c.oid AND attnum = conkey[2] "
+        "WHERE contype = 'f' AND attnotnull AND confrelid::regclass::text IN ('memories', 'chunks', 'causal_edges') "
+        "UNION SELECT relname::text, attname::text FROM pg_attribute "
+        f"JOIN (SELECT oid, relname {TABLES}) c ON c.oid = attrelid "
+        "WHERE (attname = 'memory_id' OR relname = 'chunk_vectors' AND attname = 'rowid')"
+    ).fetchall()
+    assert len(referring) > 30
+    assert [(table, column) for table, column in referring if f"= {table}.{column})" not in conditions[table]] == []
 
 
 def test_every_table_has_the_workspace_filled_in_and_never_null(session: Any) -> None:

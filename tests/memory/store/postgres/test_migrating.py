@@ -45,10 +45,10 @@ def _prepare(url: str, workspace: str, migrations: tuple[Migration, ...]) -> int
     return prepare(url, workspace, create=True, migrations=migrations)[1]
 
 
-def _run(url: str, workspace: int, sql: str) -> list[tuple[Any, ...]]:
+def _run(url: str, workspace: int, sql: str, principal: str = "") -> list[tuple[Any, ...]]:
     import psycopg
 
-    options = f"-c search_path=speckit,public -c speckit.workspace={workspace}"
+    options = f"-c search_path=speckit,public -c speckit.workspace={workspace} -c speckit.principal={principal}"
     with psycopg.connect(url, autocommit=True, options=options) as session:
         ran = session.execute(sql)
         return ran.fetchall() if ran.description else []
@@ -178,3 +178,25 @@ def test_a_database_of_a_later_version_is_refused_and_stays(new_address: Callabl
 
     assert raised.value.code == "E025"
     assert _catalogue(url) == before
+
+
+def test_memories_in_private_folders_become_private_with_the_migration(new_address: Callable[[], str]) -> None:
+    url = new_address()
+    numbers = [_prepare(url, workspace, MIGRATIONS[:24]) for workspace in ("one", "other")]
+    columns = (
+        "title, folder, tier, context_type, document_type, memory_type, content_hash, fingerprint, characters, "
+        "chunk_count, embedding_status, created_at, updated_at"
+    )
+    values = "'t', '', 'normal', 'g', 'm', 'd', 'h', '', 1, 1, 'done', 1, 1"
+    for number in numbers:
+        for memory, key in ((1, "Private/anna/a.md"), (4, "private/a.md"), (7, "docs/private/anna/a.md")):
+            _run(url, number, f"INSERT INTO memories (id, key, {columns}) VALUES ({memory}, '{key}', {values})")
+            _run(url, number, "INSERT INTO chunks (id, memory_id, ordinal, vector, first_line, last_line, heading, "
+                 f"anchor, text) VALUES ({memory + 1}, {memory}, 0, 'zero', 1, 1, '', '', 'words')")  # fmt: skip
+
+    assert [_prepare(url, workspace, MIGRATIONS) for workspace in ("one", "other")] == numbers
+    for number in numbers:
+        assert _run(url, number, "SELECT id, owner FROM private_ids ORDER BY id") == [(1, "anna"), (2, "anna")]
+        assert _run(url, number, "SELECT id FROM memories ORDER BY id") == [(4,), (7,)]
+        assert _run(url, number, "SELECT id FROM chunks ORDER BY id") == [(5,), (8,)]
+        assert _run(url, number, "SELECT id FROM chunks ORDER BY id", "anna") == [(2,), (5,), (8,)]
