@@ -307,6 +307,7 @@ def _database_of(address: str) -> str:
 _numbers = itertools.count()
 
 
+@pytest.mark.usefixtures("exhaustive")
 @pytest.mark.parametrize("pair_of", [_another_workspace, _another_database, _another_service])
 def test_what_a_machine_keeps_for_one_store_serves_no_other(
     tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch, pair_of: Callable[[Path], tuple[Stores, Stores]]
