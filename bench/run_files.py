@@ -47,7 +47,7 @@ class StoredDataset:
     @contextmanager
     def _opened(
         self,
-        _dataset: Dataset,
+        dataset: Dataset,
         pipelines: Sequence[PipelineSource],
         *,
         environ: Mapping[str, str] | None,

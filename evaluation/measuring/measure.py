@@ -184,7 +184,15 @@ def filled_store(
     environ: Mapping[str, str] | None,
     progress: OnMeasured,
 ) -> Iterator[ThrowawayStore]:
-    """Indexes a dataset into the store at `file`, a store link for one in PostgreSQL; see `throwaway_store`."""
+    """Indexes a dataset, as `throwaway_store` does, into a store that stays.
+
+    Args:
+        file: The store, or a store link for one in PostgreSQL.
+        dataset: The dataset.
+        pipelines: Paths, presets or values.
+        environ: Environment variables; None for `os.environ`.
+        progress: Called after every indexed document.
+    """
     with ExitStack() as stack:
         first = stack.enter_context(Memory.open(file, pipelines[0], environ=environ, shadows=False))
         others = [stack.enter_context(first.using(pipeline)) for pipeline in pipelines[1:]]

@@ -307,6 +307,7 @@ def _database_of(address: str) -> str:
 _numbers = itertools.count()
 
 
+@pytest.mark.usefixtures("exhaustive")
 @pytest.mark.parametrize("pair_of", [_another_workspace, _another_database, _another_service])
 def test_what_a_machine_keeps_for_one_store_serves_no_other(
     tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch, pair_of: Callable[[Path], tuple[Stores, Stores]]
@@ -336,11 +337,12 @@ def test_what_a_machine_keeps_for_one_store_serves_no_other(
         ]
         memory.exchange.export(tmp_path / "out")
         told += [file.read_text(encoding="utf-8") for file in (tmp_path / "out").rglob("*") if file.is_file()]
-        for refused, call in {
+        refusals: dict[str, Callable[[], object]] = {
             "E060": lambda: memory.checkpoints.restore("held"),
             "E106": lambda: memory.deletions.undelete(gone),
-        }.items():
-            with pytest.raises(SpeckitError, match=refused) as caught:
+        }
+        for code, call in refusals.items():
+            with pytest.raises(SpeckitError, match=code) as caught:
                 call()
             told.append(str(caught.value))
         # a file of the other store, laid where this one keeps its own, is known for what it is

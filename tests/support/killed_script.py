@@ -67,7 +67,7 @@ if ROOT:
             point()
             return wait(*arguments)
 
-        psycopg.Connection.wait = sent  # type: ignore[method-assign]
+        psycopg.Connection.wait = sent  # type: ignore[method-assign, assignment]
     if TOLD:
         import atexit
 

@@ -23,7 +23,7 @@ from speckit_memory.memory.store.checkpoints.folder import Folder
 from speckit_memory.memory.store.evaluation.database import evaluation_file
 from speckit_memory.memory.store.evaluation.workspace import evaluation_at
 from speckit_memory.memory.store.file.connection import Database
-from speckit_memory.memory.store.file.guarding.queries import rows
+from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.postgres.schema import derived
 from speckit_memory.memory.store.transfer.row_copy import evaluation_parts
 from tests.memory.store.transfer.test_every_table import DOCUMENTS, ROWS
@@ -186,7 +186,7 @@ def test_a_number_of_what_was_deleted_is_not_given_again_by_a_copy(full: Path, t
     def add(store: Path) -> int:
         with Database.open(store) as database, database.write() as txn:
             into = "INSERT INTO edge_history (source_id, target_id, relation, changed_at, changed_by, why) "
-            return rows(txn.connection, into + "VALUES (1, 2, 'caused', 1.0, 'manual', 'x') RETURNING id")[0][0]
+            return int(value(txn.connection, into + "VALUES (1, 2, 'caused', 1.0, 'manual', 'x') RETURNING id"))
 
     last = add(source)
     with pytest.raises(KeyboardInterrupt):

@@ -181,7 +181,7 @@ with Database.open(Path(sys.argv[1])) as database:
 
 
 @pytest.mark.requirement("F17")
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("processes", "in_a_file")
 def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Database) -> None:
     judges = [
         subprocess.Popen(
@@ -207,8 +207,7 @@ def test_of_judgements_that_two_processes_give_at_once_none_is_lost(database: Da
 
 
 @pytest.mark.requirement("F17")
-@pytest.mark.usefixtures("exhaustive")
-@pytest.mark.usefixtures("in_a_file")
+@pytest.mark.usefixtures("exhaustive", "in_a_file")
 def test_wherever_a_promotion_crashes_neither_half_is_left(tmp_path: Path) -> None:
     origin, store = tmp_path / "origin", tmp_path / "root" / "store.db"
     with Database.open(origin / store.name) as database:
