@@ -407,8 +407,8 @@ def _json_extract(arguments: Arguments) -> list[str] | None:
 
 def _json_type(arguments: Arguments) -> list[str]:
     """By the first character: Python's NaN is JSON to SQLite, but not to PostgreSQL."""
-    kinds = "WHEN '{' THEN 'object' WHEN '[' THEN 'array' ELSE 'value'"
-    return ["CASE", "left", "(", *arguments[0], ",", "1", ")", *tokenise(kinds), "END"]
+    first = ["left", "(", *arguments[0], ",", "1", ")"]
+    return ["CASE", *first, *tokenise("WHEN '{' THEN 'object' WHEN '[' THEN 'array' ELSE"), *first, "END"]
 
 
 _CALLS: dict[str, Callable[[Arguments], list[str] | None]] = {
