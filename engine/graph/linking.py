@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from speckit_memory.errors import SpeckitError, refused
-from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.connection import Connection, Database
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts, value
 from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables.graph import edge_history
@@ -115,11 +115,20 @@ def link(
     Raises:
         SpeckitError: E030, E032 and E080.
     """
-    with database.write() as transaction:
-        return [
-            _add(transaction, source, relation, target, strength, evidence, created_by)
-            for source, relation, target, strength in edges
-        ]
+    wanted = list(edges)
+    names = texts({name for source, _, target, _ in wanted for name in (source, target)})
+    with database.write() as txn:
+        ids = dict(
+            rows(txn.connection, "SELECT key, id FROM memories WHERE key IN (SELECT value FROM carray(?))", (names,))
+        )
+        added = []
+        for source, relation, target, strength in wanted:
+            ends = [ids[end] if end in ids else reader.get_memory(txn.connection, end).id for end in (source, target)]
+            added.append(
+                add_edge(txn, ends[0], ends[1], _relation(relation), strength, evidence, created_by, time.time())
+            )
+        keys = _keys(txn.connection, sorted({end for edge in added for end in (edge.source_id, edge.target_id)}))
+        return [_named(edge, keys) for edge in added]
 
 
 def link_one(
@@ -227,16 +236,11 @@ def stats(database: Database) -> LinkStats:
         )
 
 
-def _add(
-    txn: Transaction, source: int | str, relation: str, target: int | str, strength: float, evidence: str, maker: str
-) -> NamedEdge:
-    ends = [reader.get_memory(txn.connection, name).id for name in (source, target)]
-    added = add_edge(txn, ends[0], ends[1], _relation(relation), strength, evidence, maker, time.time())
-    return _named_edge(txn.connection, added)
-
-
 def _named_edge(connection: Connection, edge: Edge) -> NamedEdge:
-    keys = _keys(connection, [edge.source_id, edge.target_id])
+    return _named(edge, _keys(connection, [edge.source_id, edge.target_id]))
+
+
+def _named(edge: Edge, keys: Mapping[int, str]) -> NamedEdge:
     return NamedEdge(
         edge.id,
         keys[edge.source_id],

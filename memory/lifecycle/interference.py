@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 from math import ceil
 
 import numpy as np
@@ -18,6 +19,8 @@ SIMILARITY = 0.75
 MANY = 32
 """If more than one in this many texts is a candidate, comparing with all texts at once is faster."""
 SHORTEST_WORD = 3
+FOLDERS_AT_ONCE = 100
+"""Folders that are read and counted at a time."""
 
 _BORDERS = re.compile(r"[\s,;|]+")
 
@@ -64,14 +67,13 @@ def counts(texts: Sequence[str], similarity: float = SIMILARITY) -> list[int]:
 def recount(database: Database) -> None:
     """Store the number of near duplicates of every memory in each folder with added, changed or removed memories.
 
-    Folders are read and counted without the write lock, each from one consistent state.
+    Folders are read and counted without the write lock, some at a time, each from one consistent state.
     """
-    for folder in near_duplicates.uncounted_folders(database.reader()):
-        siblings = near_duplicates.siblings(database, folder)
-        if siblings is not None:
-            counted = counts(siblings.texts)
-            with database.write() as txn:
-                near_duplicates.store_counts(txn, siblings, counted)
+    uncounted = iter(near_duplicates.uncounted_folders(database.reader()))
+    while folders := list(islice(uncounted, FOLDERS_AT_ONCE)):
+        counted = [(found, counts(found.texts)) for found in near_duplicates.siblings(database, folders)]
+        with database.write() as txn:
+            near_duplicates.store_counts(txn, counted)
 
 
 def _similar(bag: frozenset[str], other: frozenset[str], similarity: float) -> bool:

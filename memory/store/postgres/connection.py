@@ -10,7 +10,7 @@ import psycopg
 from speckit_memory.memory.store.postgres import virtual_tables
 from speckit_memory.memory.store.postgres.adapters import Bindings, parameters
 from speckit_memory.memory.store.postgres.postings import PostingChanges
-from speckit_memory.memory.store.postgres.session import WorkspaceSession
+from speckit_memory.memory.store.postgres.session import BEGIN_PART, WorkspaceSession
 from speckit_memory.memory.store.postgres.statements import Statement, Table, translate
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "WITH")
@@ -50,6 +50,7 @@ class Connection(WorkspaceSession):
 
     def changes(self) -> int:
         """Number of rows that the last INSERT, UPDATE or DELETE changed."""
+        self._send_waiting()
         return self._changed
 
     def cursor(self) -> Cursor:
@@ -145,6 +146,12 @@ class Cursor:
             connection.rollback()
         else:
             values = parameters(statement, bindings or ())
+            if words.startswith("ROLLBACK TO"):
+                connection.undo_part(statement.sql)
+                return
+            if connection.is_writing and (statement.sql == BEGIN_PART or _only_deletes(words)):
+                connection.send_later(statement.sql, values)
+                return
             if connection.in_transaction and _reads_table(words):
                 self._columns, self._rows = connection.stream(statement.sql, values)
                 return
@@ -153,6 +160,11 @@ class Cursor:
                 self._columns, self._rows = answer.columns, iter(answer.rows)
             if words.startswith(_WRITES):
                 connection._changed = answer.changed
+
+
+def _only_deletes(words: str) -> bool:
+    """Whether a statement deletes rows, which cannot fail before the transaction ends, and returns nothing."""
+    return words.startswith("DELETE") and "RETURNING" not in words
 
 
 def _reads_table(words: str) -> bool:

@@ -42,6 +42,9 @@ class StatementRunner(Protocol):
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Any:
         """Runs statements of SQLite, translated."""
 
+    def send_many(self, sql: str, many: list[list[Any]]) -> None:
+        """Runs a statement of PostgreSQL with each of these values."""
+
     def fetch(self, sql: str, values: list[Any]) -> FetchedRows:
         """Runs a statement of PostgreSQL."""
 

@@ -23,6 +23,9 @@ T = TypeVar("T")
 Binding = Any
 Question = tuple[str, tuple[Any, ...]]
 """A statement with its values, in a form that can be compared."""
+Sending = tuple[str, list[Binding]]
+"""A statement with its values that was not sent yet."""
+BEGIN_PART = "SAVEPOINT part"
 LOCK = "'commits'::regclass::oid::int"
 """First key of the advisory locks of writers, one of each schema; the second is the number of the workspace."""
 MOST_USUAL = 8
@@ -82,6 +85,7 @@ class WorkspaceSession:
         self._asked_before: frozenset[Question] = frozenset()
         self._ahead: dict[Question, tuple[list[Binding], FetchedRows]] = {}
         self._usual: dict[Question, list[Binding]] = {}
+        self._waiting: list[Sending] = []
         self._count = 0
         self._changed = 0
         self._busy_timeout_ms = 10_000
@@ -91,6 +95,11 @@ class WorkspaceSession:
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
         return self._phase is not TransactionPhase.NONE
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write transaction is open."""
+        return self._phase is TransactionPhase.WRITING
 
     def txn_state(self) -> int:
         """The state of the transaction, by the driver's constants."""
@@ -144,6 +153,7 @@ class WorkspaceSession:
             f"INSERT INTO commits (count, request) VALUES ({number}, {request}); "
             f"DELETE FROM commits WHERE count <= {number - KEPT_COMMITS}; COMMIT"
         )
+        self._send_waiting()
         began = not self._lost
         try:
             self._attempt(lambda: self.session.execute(text), repeatable=False)
@@ -156,6 +166,7 @@ class WorkspaceSession:
     def rollback(self) -> None:
         """Ends the transaction without its changes. Raises LostConnectionError if its session was lost."""
         phase, self._phase = self._phase, TransactionPhase.NONE
+        self._waiting = []
         asked, self._asked, self._ahead = self._asked, {}, {}
         if self._lost:
             self._lost = False
@@ -174,7 +185,7 @@ class WorkspaceSession:
         """Runs a statement of PostgreSQL."""
         if self._phase in (TransactionPhase.NONE, TransactionPhase.WRITING):
             alone = self._phase is TransactionPhase.NONE and sql.startswith("SELECT")
-            return self._attempt(lambda: _answer(_sent(self.session, sql, values)), repeatable=alone)
+            return self._attempt(lambda: _answer(self._sent_last(sql, values)), repeatable=alone)
         key = _question(sql, values)
         if key in self._ahead:
             self._asked[key] = self._ahead.pop(key)
@@ -189,12 +200,25 @@ class WorkspaceSession:
             self._asked[key] = values, answer
         return answer
 
+    def send_later(self, sql: str, values: list[Binding]) -> None:
+        """Sends a statement that cannot fail along with the next one that is awaited in this write transaction."""
+        self._waiting.append((sql, values))
+
+    def undo_part(self, sql: str) -> None:
+        """Rolls back to a savepoint; one that was not sent yet remains to be sent."""
+        begun = next((at for at in reversed(range(len(self._waiting))) if self._waiting[at][0] == BEGIN_PART), None)
+        self._waiting = self._waiting[: 0 if begun is None else begun + 1]
+        if begun is None:
+            self.fetch(sql, [])
+
     def stream(self, sql: str, values: list[Binding]) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
         """Runs a query in a transaction; returns its columns, and its rows, which are read in blocks as they are asked
         for."""
         if self._phase is TransactionPhase.BEGINNING:
             self._attempt(lambda: self.session.execute(_READ), repeatable=True)
             self._phase = TransactionPhase.READING
+
+        self._send_waiting()
 
         def open_cursor() -> tuple[psycopg.RawServerCursor[Any], list[tuple[Any, ...]]]:
             cursor = psycopg.RawServerCursor(self.session, f"rows{next(_numbers)}")
@@ -218,11 +242,33 @@ class WorkspaceSession:
         """Runs a statement of PostgreSQL with each of these values."""
 
         def send() -> int:
-            with psycopg.RawCursor(self.session) as cursor:
+            cursor = psycopg.RawCursor(self.session)
+            with self.session.pipeline():
+                for text, values in self._taken():
+                    _sent(self.session, text, values)
                 cursor.executemany(sql, many)
-                return cursor.rowcount
+            return cursor.rowcount
 
         self._changed = max(0, self._attempt(send, repeatable=False))
+
+    def _taken(self) -> list[Sending]:
+        """The statements that wait, which are being sent now."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def _send_waiting(self) -> None:
+        if self._waiting:
+            sql, values = self._waiting.pop()
+            self._changed = self.fetch(sql, values).changed
+
+    def _sent_last(self, sql: str, values: list[Binding]) -> psycopg.RawCursor[Any]:
+        """The cursor of a statement, which is sent after those that wait for it."""
+        if not self._waiting:
+            return _sent(self.session, sql, values)
+        with self.session.pipeline():
+            for text, bound in self._taken():
+                _sent(self.session, text, bound)
+            return _sent(self.session, sql, values)
 
     def _attempt(self, work: Callable[[], T], *, repeatable: bool) -> T:
         """Awaits an answer of the server; where nothing was done in this transaction, once more on a new session."""

@@ -94,7 +94,11 @@ def _pragma(connection: StatementRunner, sql: str) -> Rows:
 
 
 def insert_many(connection: StatementRunner, sql: str, bindings: Sequence[Bindings]) -> bool:
-    """Adds the words of an INSERT with all of these bindings; False for other statements."""
+    """Adds the words or vectors of an INSERT with all of these bindings; False for other statements."""
+    if sql.startswith("INSERT INTO chunk_vectors"):
+        vectors = [[chunk, VectorBytes(vector)] for chunk, vector in map(list, bindings)]
+        connection.send_many("INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)", vectors)
+        return True
     found = _INSERT.match(sql)
     if found is None:
         return False
@@ -238,13 +242,6 @@ def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows 
         return ()
     if sql.startswith("DROP TABLE"):
         return execute(connection, "DELETE FROM chunk_vectors", [])
-    if sql.startswith("INSERT INTO chunk_vectors"):
-        values = list(bindings)
-        return execute(
-            connection,
-            "INSERT INTO chunk_vectors (rowid, embedding) VALUES ($1, $2)",
-            [values[0], VectorBytes(values[1])],
-        )
     if "embedding MATCH" in sql:
         return _nearest(connection, sql, list(bindings))
     return None

@@ -45,16 +45,18 @@ class SqlPassages:
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """The passage of each id, in the order of `ids`; an empty one for an id that is not stored (any more).
 
-        A memory of several chunks answers with its first chunk.
+        A memory of several chunks answers with its first chunk. A snapshot reads each passage once: several steps of a
+        search ask for the same ones.
         """
         with self._database.snapshot_read() as connection:
-            # Reversed, so that matching from the end is a cheap pop; ids without a passage get an empty one.
-            found = reader.passages(connection, ids)[::-1]
-        aligned = []
-        for id_ in map(int, ids):
-            is_next = found and id_ in {found[-1].id, found[-1].memory}
-            aligned.append(found.pop() if is_next else Passage(id_, id_, "", "", "", 1, 1))
-        return aligned
+            known: dict[int, Passage] = self._database.once("passages", lambda _: {})
+            if missing := [id_ for id_ in map(int, ids) if id_ not in known]:
+                # Reversed, so that matching from the end is a cheap pop; ids without a passage get an empty one.
+                found = reader.passages(connection, missing)[::-1]
+                for id_ in missing:
+                    is_next = found and id_ in {found[-1].id, found[-1].memory}
+                    known[id_] = found.pop() if is_next else Passage(id_, id_, "", "", "", 1, 1)
+            return [known[id_] for id_ in map(int, ids)]
 
     def of_memory(self, memory: int) -> list[Passage]:
         """All passages of a memory in document order; empty when it is not stored (any more)."""

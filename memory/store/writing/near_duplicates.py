@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.memories.absences import PRESENT
 
@@ -56,9 +56,10 @@ def folders_of(connection: Connection, memories: Iterable[int]) -> set[str]:
 
 def mark_uncounted(txn: Transaction, folders: Iterable[str]) -> None:
     """Marks folders, with the number of the latest change, since members or their compared texts changed."""
+    latest = changes.latest(txn.connection)
     txn.connection.executemany(
         "INSERT INTO uncounted_folders VALUES (?, ?) ON CONFLICT DO UPDATE SET mark = excluded.mark",
-        [(folder, changes.latest(txn.connection)) for folder in folders],
+        [(folder, latest) for folder in folders],
     )
 
 
@@ -67,35 +68,51 @@ def uncounted_folders(connection: Connection) -> list[str]:
     return [folder for (folder,) in rows(connection, "SELECT folder FROM uncounted_folders ORDER BY folder")]
 
 
-def siblings(database: Database, folder: str) -> Siblings | None:
-    """The members of a marked folder; None when it is not (or no longer) marked."""
+def siblings(database: Database, folders: Sequence[str]) -> list[Siblings]:
+    """The members of those of these folders that are (still) marked, by folder."""
     with database.snapshot_read() as connection:
-        mark = value(connection, "SELECT mark FROM uncounted_folders WHERE folder = ?", (folder,))
-        if mark is None:
-            return None
+        marks = _marks(connection, folders)
         found = rows(
             connection,
-            f"SELECT id, {_TEXT}, interference FROM memories WHERE folder = ? AND {PRESENT} ORDER BY id",
-            (folder,),
+            f"SELECT folder, id, {_TEXT}, interference FROM memories "
+            f"WHERE folder IN (SELECT value FROM carray(?)) AND {PRESENT} ORDER BY folder, id",
+            (texts(marks),),
         )
-    ids, texts, counts = zip(*found, strict=True) if found else ((), (), ())
-    return Siblings(folder, mark, ids, texts, counts)
+    members: dict[str, list[tuple[int, str, float]]] = {folder: [] for folder in sorted(marks)}
+    for folder, *member in found:
+        members[folder].append(tuple(member))
+    return [
+        Siblings(folder, marks[folder], *(tuple(zip(*found, strict=True)) or ((), (), ())))
+        for folder, found in members.items()
+    ]
 
 
-def store_counts(txn: Transaction, counted: Siblings, counts: Sequence[int]) -> None:
-    """Stores the number of near duplicates of each sibling and removes the folder's mark.
+def store_counts(txn: Transaction, counted: Sequence[tuple[Siblings, Sequence[int]]]) -> None:
+    """Stores the number of near duplicates of the siblings of each folder and removes the folders' marks.
 
-    Does nothing when the folder has changed since, or another process has counted it: then that count is the valid one.
+    Does nothing for a folder that has changed since, or that another process has counted: then that count is the valid
+    one.
     """
-    txn.connection.execute(
-        "DELETE FROM uncounted_folders WHERE folder = ? AND mark = ?", (counted.folder, counted.mark)
-    )
     # Compare and swap on the mark: a later change of the folder has set another one.
-    if not txn.connection.changes():
-        return
-    known = dict(zip(counted.ids, counted.counts, strict=True))
-    changed = {memory: count for memory, count in zip(known, counts, strict=True) if count != known[memory]}
+    marks = _marks(txn.connection, [of_folder.folder for of_folder, _ in counted])
+    valid = [(of_folder, counts) for of_folder, counts in counted if marks.get(of_folder.folder) == of_folder.mark]
+    txn.connection.execute(
+        "DELETE FROM uncounted_folders WHERE folder IN (SELECT value FROM carray(?))",
+        (texts(of_folder.folder for of_folder, _ in valid),),
+    )
+    changed = {
+        memory: count
+        for of_folder, counts in valid
+        for memory, known, count in zip(of_folder.ids, of_folder.counts, counts, strict=True)
+        if count != known
+    }
     txn.connection.executemany(
         "UPDATE memories SET interference = ? WHERE id = ?", [(count, memory) for memory, count in changed.items()]
     )
     changes.record(txn, changed, "attributes")
+
+
+def _marks(connection: Connection, folders: Iterable[str]) -> dict[str, int]:
+    """The marks of those of these folders that have one."""
+    marked = "SELECT folder, mark FROM uncounted_folders WHERE folder IN (SELECT value FROM carray(?))"
+    return dict(rows(connection, marked, (texts(folders),)))

@@ -94,7 +94,7 @@ def insert(txn: Transaction, placed: Sequence[PlacedEntry], model_id: str, now: 
     connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", texts)
     states = _insert_vectors(txn, placed, model_id)
     connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _chunks(placed, states, leads))
-    surface.insert(txn, ((each.id, each.document.body) for each in placed))
+    surface.insert(txn, ((each.id, each.document.title, each.document.body) for each in placed))
     known = [each for each in placed if each.entry.vectors is not None and each.entry.tokens is not None]
     token_sets.insert(
         txn,

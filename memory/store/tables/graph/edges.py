@@ -7,9 +7,11 @@ its limits by `has_room` and `strongest`; violations are reported to the caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
 from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.records import MENTION, Edge, Relation
 from speckit_memory.memory.store.tables import changes
@@ -67,14 +69,17 @@ def add_edge(
     """
     _require_values(source_id, target_id, strength, created_by)
     connection = txn.connection
-    for memory_id in (source_id, target_id):
-        if not value(connection, "SELECT 1 FROM memories WHERE id = ?", (memory_id,)):
+    ends = (source_id, target_id)
+    there = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(ends),))
+    for memory_id in ends:
+        if (memory_id,) not in there:
             raise MissingMemoryError(memory_id)
     triple = (source_id, target_id, str(relation))
     known = edge_between(connection, *triple)
     if known is not None and created_by not in DELIBERATE and known.created_by in DELIBERATE:
         return known
-    return put_state(txn, triple, EdgeState(strength, evidence, created_by, None), by=created_by, why=evidence, now=now)
+    state = EdgeState(strength, evidence, created_by, None)
+    return _put(txn, triple, known, state, by=created_by, why=evidence, now=now)
 
 
 def require_possible(txn: Transaction, source_id: int, target_id: int, state: EdgeState, *, new: bool) -> None:
@@ -91,8 +96,8 @@ def require_possible(txn: Transaction, source_id: int, target_id: int, state: Ed
         SpeckitError: E030 and E032 as `add_edge`.
     """
     _require_values(source_id, target_id, state.strength, state.created_by)
-    for memory_id in (source_id, target_id) if new else ():
-        _require_room(txn.connection, memory_id)
+    for memory_id in _full(txn.connection, (source_id, target_id)) if new else ():
+        _weakest_mention(txn.connection, memory_id)
 
 
 def put_state(
@@ -122,13 +127,26 @@ def put_state(
     Raises:
         SpeckitError: E032 for a 21st edge of a memory.
     """
+    return _put(txn, triple, edge_between(txn.connection, *triple), state, by=by, why=why, now=now, undoes=undoes)
+
+
+def _put(
+    txn: Transaction,
+    triple: tuple[int, int, str],
+    known: Edge | None,
+    state: EdgeState,
+    *,
+    by: str,
+    why: str,
+    now: float,
+    undoes: int | None = None,
+) -> Edge:
     connection = txn.connection
-    known = edge_between(connection, *triple)
     before = None if known is None else EdgeState.of(known)
     if known is None:
-        for memory_id in triple[:2]:
-            _require_room(connection, memory_id)
-            _make_room(txn, memory_id)
+        for memory_id in _full(connection, triple[:2]):
+            if _full(connection, [memory_id]):  # the room made for the other end may be that of their own edge
+                _make_room(txn, memory_id)
     elif before == state:
         return known
     with txn.part():
@@ -232,28 +250,35 @@ def gives_way(edge: Edge) -> bool:
     return edge.created_by == "document" and edge.evidence.startswith(MENTION)
 
 
+def _full(connection: Connection, memories: Sequence[int]) -> list[int]:
+    """Those of these memories that have no room for another edge."""
+    counted = rows(
+        connection,
+        "SELECT value, (SELECT count(*) FROM causal_edges WHERE source_id = value OR target_id = value) FROM carray(?)",
+        (integers(memories),),
+    )
+    return [memory for memory, edges in counted if not has_room(edges)]
+
+
 def _make_room(txn: Transaction, memory_id: int) -> None:
     """Removes the weakest mention edge of a memory without room for another edge; its link stays and may be resolved
-    again."""
-    if not has_room(degree(txn.connection, memory_id)):
-        edge = min(
-            filter(gives_way, edges_by(txn.connection, "document", memory_id)),
-            key=lambda edge: (edge.strength, -edge.id),
-        )
-        txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
-        changes.record(txn, (edge.source_id, edge.target_id), "edges")
+    again. Raises E032 if it has none."""
+    edge = _weakest_mention(txn.connection, memory_id)
+    txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
+    changes.record(txn, (edge.source_id, edge.target_id), "edges")
 
 
-def _require_room(connection: Connection, memory_id: int) -> None:
-    if not has_room(degree(connection, memory_id)) and not any(
-        map(gives_way, edges_by(connection, "document", memory_id))
-    ):
+def _weakest_mention(connection: Connection, memory_id: int) -> Edge:
+    """The edge of a full memory that gives way to another one. Raises E032 if none does."""
+    mentions = list(filter(gives_way, edges_by(connection, "document", memory_id)))
+    if not mentions:
         key = value(connection, "SELECT key FROM memories WHERE id = ?", (memory_id,))
         raise SpeckitError(
             "E032",
             f"memory {memory_id} already has {EDGES_PER_NODE} edges: {key}",
             actions=("remove one of its edges: `speckit-memory lineage` shows them with their ids",),
         )
+    return min(mentions, key=lambda edge: (edge.strength, -edge.id))
 
 
 def _require_values(source_id: int, target_id: int, strength: float, created_by: str) -> None:

@@ -35,12 +35,9 @@ _UNQUOTABLE = re.compile('["\\0\ud800-\udfff]+')
 """Characters that end an FTS5 string or occur in no file. The tokeniser treats them as separators."""
 
 
-def insert(txn: Transaction, bodies: Iterable[tuple[int, str]]) -> None:
-    """Adds rows for memories that have none, from their stored titles and these texts."""
-    # the texts are at hand: the view would put them together again
-    txn.connection.executemany(
-        "INSERT INTO surface_fts (rowid, title, body) SELECT id, title, ?2 FROM memories WHERE id = ?1", bodies
-    )
+def insert(txn: Transaction, memories: Iterable[tuple[int, str, str]]) -> None:
+    """Adds the rows of memories that have none: id, title and text."""
+    txn.connection.executemany("INSERT INTO surface_fts (rowid, title, body) VALUES (?, ?, ?)", memories)
 
 
 def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:

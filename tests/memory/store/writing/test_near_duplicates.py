@@ -99,17 +99,17 @@ def test_folders_are_marked_when_what_is_compared_changes(
 
 def test_a_count_of_an_earlier_state_is_not_stored(database: Database, document: Make) -> None:
     put(database, document("1", title="One title"), document("2", title="One title"))
-    early = near_duplicates.siblings(database, "")
+    (early,) = near_duplicates.siblings(database, [""])
     assert early == Siblings("", 2, (1, 2), ("One title", "One title"), (0.0, 0.0))
     put(database, document("2", title="Something else"))
     with database.write() as txn:
-        near_duplicates.store_counts(txn, early, [1, 1])
+        near_duplicates.store_counts(txn, [(early, [1, 1])])
     assert stored(database) == {"1": 0.0, "2": 0.0}
     assert near_duplicates.uncounted_folders(database.reader()) == [""]
     recount(database)
-    assert near_duplicates.siblings(database, "") is None
+    assert near_duplicates.siblings(database, [""]) == []
     with database.write() as txn:
-        near_duplicates.store_counts(txn, early, [1, 1])
+        near_duplicates.store_counts(txn, [(early, [1, 1])])
     assert stored(database) == {"1": 0.0, "2": 0.0}
 
 
