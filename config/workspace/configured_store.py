@@ -1,4 +1,4 @@
-"""The address of a store under `store` in `.speckit/config.yaml`, for those who need nothing else of the file."""
+"""The addresses of a store and its replicas in `.speckit/config.yaml`, for those who need nothing else of the file."""
 
 from __future__ import annotations
 
@@ -31,13 +31,19 @@ def configured_store(text: str, file: str) -> str:
 
 
 def without_password(node: Node | None, file: str) -> tuple[Node | None, list[Problem]]:
-    """The file without a `store` that must not be shown, and the problem with it, which has no place: at a place the
-    line would be shown, password and all."""
-    entry = node.get("store") if isinstance(node, YamlMapping) else None
-    address = plain(entry.value) if entry else None
-    if node is not None and isinstance(address, str) and is_address(address):
-        try:
-            require_address(address, file)
-        except SpeckitError as error:
-            return without(node, ("store",)), list(error.problems)
-    return node, []
+    """The file without addresses that must not be shown, and the problems with them, which have no place: at a place
+    the line would be shown, password and all."""
+    problems: list[Problem] = []
+    for key in ("store", "read_from"):
+        entry = node.get(key) if isinstance(node, YamlMapping) else None
+        given = plain(entry.value) if entry else None
+        for address in given if isinstance(given, list) else [given]:
+            if node is None or not isinstance(address, str) or not is_address(address):
+                continue
+            try:
+                require_address(address, file)
+            except SpeckitError as error:
+                node = without(node, (key,))
+                problems += error.problems
+                break
+    return node, problems

@@ -42,6 +42,8 @@ LEAST_MEMORY_MB = 256
 MOST_MEMORY_MB = 10**9
 ABSENT_DAYS = 90.0
 """Days after which background work deletes a memory whose file is absent, unless the workspace sets another number."""
+LAG_SECONDS = 30.0
+"""How far a replica may be behind the store that searches read from it."""
 LEAST_PASSAGES = 200_000
 """Comparing this many vectors takes 20 ms of one processor, the index 6 ms. For fewer, importing the index library
 takes longer than a process with a single query would gain."""
@@ -123,6 +125,7 @@ def _format(value: Any) -> str:
     return str(value)
 
 
+_ADDRESS = Accepted(f"the address of a store in PostgreSQL, {ADDRESS}", _address, example=ADDRESS)
 _PATTERN = Accepted(
     "a text; put it in quotes",
     item="a pattern",
@@ -235,15 +238,23 @@ class CheckpointLimits:
 class WorkspaceConfig:
     """The settings of a workspace, in the order and form of the file.
 
-    `store` is "" for the store's file in the workspace. `deadline_ms` is that of searches, None for none. `absent_days`
-    is how long a memory whose file is absent is kept (docs/lifecycle.md), `extensions_memory_mb` 0 for no limit.
-    `origins` tells where each value that is not the default was set: the place of its key in the file, or the name of
-    an environment variable.
+    `store` is "" for the store's file in the workspace. Searches read from the replicas at `read_from` that are at
+    most `read_lag_seconds` behind (docs/postgresql.md). `deadline_ms` is that of searches, None for none.
+    `absent_days` is how long a memory whose file is absent is kept (docs/lifecycle.md), `extensions_memory_mb` 0 for
+    no limit. `origins` tells where each value that is not the default was set: the place of its key in the file, or the
+    name of an environment variable.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
-    store: Annotated[str, Accepted(f"the address of a store in PostgreSQL, {ADDRESS}", _address, example=ADDRESS)] = ""
+    store: Annotated[str, _ADDRESS] = ""
+    read_from: Annotated[
+        tuple[Annotated[str, replace(_ADDRESS, item="an address")], ...],
+        Accepted("a list of addresses", example=f"[{ADDRESS}]"),
+    ] = ()
+    read_lag_seconds: Annotated[float, Interval(ge=0, le=1e6), Accepted("a number of seconds from 0 to 1,000,000")] = (
+        LAG_SECONDS
+    )
     sources: SourcePatterns = SourcePatterns()
     deadline_ms: Annotated[
         float | None, Accepted("a number of milliseconds, 0 for no deadline", _milliseconds, example="2000")

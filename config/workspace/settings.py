@@ -15,6 +15,8 @@ from speckit_memory.config.workspace.store_address import is_address, store_labe
 from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
+READ_FROM_VARIABLE = "SPECKIT_READ_FROM"
+"""Addresses of replicas of a store in PostgreSQL, with spaces between them."""
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
 ROOT_VARIABLE = "SPECKIT_ROOT"
 CROSS_ENCODER_VARIABLE = "SPECKIT_CROSS_ENCODER"
@@ -62,6 +64,7 @@ LOG_CONTENT_VARIABLE = "SPECKIT_LOG_CONTENT"
 """Set to 1: logs of the server include queries and answers."""
 VARIABLES = (
     DB_VARIABLE,
+    READ_FROM_VARIABLE,
     PIPELINE_VARIABLE,
     ROOT_VARIABLE,
     CROSS_ENCODER_VARIABLE,

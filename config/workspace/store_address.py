@@ -10,7 +10,8 @@ import hashlib
 import os
 from pathlib import Path
 from stat import S_ISREG
-from urllib.parse import parse_qsl, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from speckit_memory.config.files.paths import is_folder
 from speckit_memory.config.files.regular_file import open_regular
@@ -25,6 +26,18 @@ LONGEST = 500
 """Maximum size of a store link in bytes. A store file is larger, since SQLite's smallest page has 512 bytes; opening
 and closing it here would release the locks of this process's connections to it."""
 _SECRETS = {"password", "sslpassword"}
+_TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+"""In seconds, unless the address says otherwise: a network that is gone is noticed within half a minute."""
+
+
+class Replicas(NamedTuple):
+    """Addresses of replicas of a store in PostgreSQL, and how many seconds behind it they may be to be read from."""
+
+    addresses: tuple[str, ...] = ()
+    lag_seconds: float = 0.0
+
+
+NO_REPLICAS = Replicas()
 
 
 def is_address(text: str) -> bool:
@@ -45,9 +58,19 @@ def require_address(text: str, origin: str) -> str:
         secret, number = "@" in text, -1
     if secret:
         raise SpeckitError("E057", f"the address of the store, given by {origin}, holds a password")
-    if number == -1 or "\n" in text or len(text.encode()) >= LONGEST:
+    if number == -1 or not is_address(text) or "\n" in text or len(text.encode()) >= LONGEST:
         raise SpeckitError("E030", f"{origin}: this is no address of a store; accepted: {ADDRESS}")
     return text
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """The address of the database as the driver takes it, and the name of the workspace, "" if it names none."""
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    workspace = options.pop("workspace", "")
+    for name, seconds in _TIMEOUTS.items():
+        options.setdefault(name, str(seconds))
+    return urlunsplit(parts._replace(query=urlencode(options))), workspace
 
 
 def address_at(path: Path) -> str:

@@ -28,9 +28,11 @@ from speckit_memory.config.workspace.settings import (
     EXTENSIONS_MEMORY_VARIABLE,
     EXTENSIONS_VARIABLE,
     PROFILE_VARIABLE,
+    READ_FROM_VARIABLE,
     VECTOR_INDEX_VARIABLE,
     settings,
 )
+from speckit_memory.config.workspace.store_address import require_address
 from speckit_memory.config.yaml.binding import bind, setting_from_text
 from speckit_memory.config.yaml.reader import Node, Scalar, YamlMapping, plain, read
 from speckit_memory.errors import Problem, SpeckitError, Where
@@ -82,6 +84,13 @@ def read_workspace_config(
             value = replace(owner, **{path[-1]: value})
         config = replace(config, **{path[0]: value})
         origins[path[0]] = variable
+    if addresses := (environ or {}).get(READ_FROM_VARIABLE, "").split():
+        try:
+            given = tuple(require_address(one, READ_FROM_VARIABLE) for one in addresses)
+            config = replace(config, read_from=given)
+            origins["read_from"] = READ_FROM_VARIABLE
+        except SpeckitError as error:
+            problems += error.problems
     # Not a key of the file, so it is no parameter of the constructor either.
     object.__setattr__(config, "origins", origins)
     return config, problems

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.workspace import store_address
-from speckit_memory.config.workspace.settings import CONFIG_FILE, DB_VARIABLE, settings
+from speckit_memory.config.workspace.settings import CONFIG_FILE, DB_VARIABLE, READ_FROM_VARIABLE, settings
 from speckit_memory.config.workspace.store_address import address_at, store_link
+from speckit_memory.config.workspace.workspace_file import load_workspace_config, read_workspace_config
 from speckit_memory.errors import SpeckitError
 
 ADDRESS = "postgresql://speckit@db.example/memories?workspace=one&sslmode=verify-full"
@@ -69,6 +70,20 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(address: str, tmp_
         assert problem.where is None  # the console shows the line at a place
         assert SECRET not in str(problem.as_json())
     assert not list(tmp_path.rglob("*.store"))
+    for text, variable in ((f"['{ADDRESS}', '{address}']", ""), (f"'{address}'", ""), ("[]", f"{ADDRESS} {address}")):
+        configured(tmp_path, f"read_from: {text}\n")
+        config, [problem] = read_workspace_config(tmp_path, {READ_FROM_VARIABLE: variable})
+        assert (config.read_from, problem.code, problem.where) == ((), "E057", None)
+        assert SECRET not in str(problem.as_json())
+
+
+def test_the_replicas_in_the_environment_go_before_those_of_the_file(tmp_path: Path) -> None:
+    configured(tmp_path, f"read_from: [{ADDRESS}]\n")
+    assert load_workspace_config(tmp_path, {}).read_from == (ADDRESS,)
+    config = load_workspace_config(tmp_path, {READ_FROM_VARIABLE: f" {OTHER}  {ADDRESS} "})
+    assert (config.read_from, config.origins) == ((OTHER, ADDRESS), {"read_from": READ_FROM_VARIABLE})
+    with pytest.raises(SpeckitError, match="E030 SPECKIT_READ_FROM: this is no address of a store"):
+        load_workspace_config(tmp_path, {READ_FROM_VARIABLE: "replica.example"})
 
 
 @pytest.mark.parametrize("value", ["3", "memory.db", "[a, b]", "mysql://db.example/memories"])

@@ -35,6 +35,11 @@ SETTINGS: dict[str, tuple[object, str, dict[str, object], list[str]]] = {
         "", "the address of a store in PostgreSQL, postgresql://USER@HOST/DATABASE?workspace=NAME",
         {"postgresql://speckit@localhost/speckit": "postgresql://speckit@localhost/speckit"}, ["3", "memory.db", "[a]"],
     ),
+    "read_from": (
+        (), "a list of addresses",
+        {"[postgresql://speckit@replica/speckit]": ("postgresql://speckit@replica/speckit",)}, ["3", "replica"],
+    ),
+    "read_lag_seconds": (30.0, "a number of seconds from 0 to 1,000,000", {"0": 0.0, "2.5": 2.5}, ["-1", "soon"]),
     "sources.include": (
         (), "a list of patterns, such as ['drafts/', '*.tmp.md']", {}, ["docs", "{a: 1}", "1"],
     ),
