@@ -81,7 +81,7 @@ class SearchNotes:
     `evidence_gap`: the answer rests on little evidence. `degraded`: parts that did not work. `facts`: notes of
     annotators, under the names of `docs/components.md`; `words_from` is "file" if there was no segment, in a file
     or in memory; `vectors_from` is "lists" if the approximate vector index answered; `attended` lists the
-    memories that a resumed session attended to, with their attention.
+    memories that a resumed session attended to, with their attention; `replica` is the replica that was read from.
     """
 
     evidence_gap: bool

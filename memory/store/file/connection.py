@@ -14,12 +14,18 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import apsw
 
-from speckit_memory.config.workspace.store_address import address_at
+from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas, address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
 from speckit_memory.memory.store.file.guarding import store_file
 from speckit_memory.memory.store.file.guarding.failures import translate_errors
-from speckit_memory.memory.store.file.guarding.identity import Identity, ReplacedError, StoreState
+from speckit_memory.memory.store.file.guarding.identity import (
+    Identity,
+    ReadSource,
+    ReplacedError,
+    ReplicaState,
+    StoreState,
+)
 from speckit_memory.memory.store.file.opening import (
     connect,
     declare_words,
@@ -97,6 +103,8 @@ class Database:
 
     shared: ClassVar[bool] = False
     """Whether other machines use the store, so that it can keep nothing about the files of one of them."""
+    has_replicas = False
+    """Whether searches may read from replicas."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
         self._set_up(path, busy_timeout_ms)
@@ -125,16 +133,33 @@ class Database:
         self._replaced: ReplacedError | None = None
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Self:
-        """Opens the store in this file and migrates it unless it is read-only; `create` allows a new file and folder.
+    def open(
+        cls,
+        path: Path,
+        *,
+        create: bool = True,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        replicas: Replicas = NO_REPLICAS,
+    ) -> Self:
+        """Opens the store in this file and migrates it unless it is read-only; opens the store that a store link names.
 
-        Raises E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a migration
-        failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced meanwhile).
+        Args:
+            path: The file or the store link.
+            create: Whether a missing store, and the folder of its file, may be made.
+            busy_timeout_ms: How long writes wait for another writer.
+            replicas: The replicas of a store in PostgreSQL that searches read from.
+
+        Raises:
+            SpeckitError: E010 (missing), E011 or E020 (cannot be opened), E014 (a folder), E022 (busy), E023 (a
+                migration failed), E024 (not a store, or damaged), E025 (newer than this version) and E026 (replaced
+                meanwhile).
         """
         if cls is Database and address_at(path):
             # by its name: that engine is built on this module, and its driver may be missing
             engine = import_module("speckit_memory.memory.store.postgres.database").PostgresDatabase
-            return engine.open(path, create=create, busy_timeout_ms=busy_timeout_ms)  # type: ignore[no-any-return]
+            return engine.open(  # type: ignore[no-any-return]
+                path, create=create, busy_timeout_ms=busy_timeout_ms, replicas=replicas
+            )
         require_sqlite()
         with translate_errors(path):
             store_file.require_file(path, create, start_of, writable=False)
@@ -209,6 +234,19 @@ class Database:
         """Files of the opened store that remain next to another store that took its path: see `Identity`."""
         return self._identity.left_behind()
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has an open transaction."""
+        return self.reader().in_transaction
+
+    def read_source(self) -> ReadSource:
+        """Where the open read of this thread comes from."""
+        return ReadSource()
+
+    def replica_states(self) -> tuple[ReplicaState, ...]:
+        """The present states of the replicas that searches read from."""
+        return ()
+
     def reader(self) -> Connection:
         """This thread's connection. Each SELECT sees the latest committed state."""
         if self._replaced:
@@ -219,14 +257,16 @@ class Database:
         return connection or self._connect()
 
     @contextmanager
-    def snapshot_read(self) -> Iterator[Connection]:
-        """This thread's connection in a read transaction, so that all SELECTs see one snapshot; joins an open one."""
-        connection = self.reader()
+    def snapshot_read(self, since: int | None = None) -> Iterator[Connection]:
+        """This thread's connection in a read transaction, so that all SELECTs see one snapshot; joins an open one.
+
+        With `since`, the snapshot may be that of a replica which has this change.
+        """
         with translate_errors(self.path):
-            if connection.in_transaction:
-                yield connection
+            if self.in_transaction:
+                yield self.reader()
                 return
-            connection.execute("BEGIN")
+            connection = self._begin_read(since)
             self._local.facts = {}
             try:
                 yield connection
@@ -235,6 +275,11 @@ class Database:
                 with suppress(apsw.ConnectionClosedError):  # another thread found that the store was replaced
                     if connection.in_transaction:  # on some damage, SQLite rolls the transaction back by itself
                         connection.execute("ROLLBACK")
+
+    def _begin_read(self, _since: int | None) -> Connection:
+        connection = self.reader()
+        connection.execute("BEGIN")
+        return connection
 
     @contextmanager
     def yielding_read(self) -> Iterator[Connection]:
@@ -365,10 +410,11 @@ class Database:
             harden(connection)
             declare_words(connection)
         self._keep(connection)
+        self._local.connection = connection
         return connection
 
     def _keep(self, connection: Connection) -> None:
-        """Makes a connection that of this thread."""
+        """Has a connection of this thread closed with the thread or the store."""
         with self._guard:
             # Connections of threads that have ended: a thread-local value is not closed with its thread.
             for thread, abandoned in self._connections:
@@ -376,7 +422,6 @@ class Database:
                     abandoned.close()
             self._connections = [entry for entry in self._connections if entry[0].is_alive()]
             self._connections.append((threading.current_thread(), connection))
-        self._local.connection = connection
 
 
 @contextmanager

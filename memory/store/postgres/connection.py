@@ -39,6 +39,11 @@ class Connection(WorkspaceSession):
         """Runs a statement with each of these bindings, in few round trips."""
         return Cursor(self).executemany(sql, bindings)
 
+    @property
+    def next_commit(self) -> int:
+        """The number of the commit of the write transaction that began last."""
+        return self._count + 1
+
     def changes(self) -> int:
         """Number of rows that the last INSERT, UPDATE or DELETE changed."""
         return self._changed

@@ -9,21 +9,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from speckit_memory.config.workspace.store_address import address_at
+from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas, address_at, split_address
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
-from speckit_memory.memory.store.file.guarding.failures import translate_errors
-from speckit_memory.memory.store.file.guarding.identity import StoreState
+from speckit_memory.memory.store.file.guarding.failures import WRITING, LostConnectionError, translate_errors
+from speckit_memory.memory.store.file.guarding.identity import ReadSource, ReplicaState, StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED
+from speckit_memory.memory.store.postgres.replicas import STANDING, ReadRouting, Replica, Standing, end
 
 DEFAULT_WORKSPACE = "default"
-_TIMEOUTS = {"connect_timeout": 5, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
-"""In seconds, unless the address says otherwise: a network that is gone is noticed within half a minute."""
 MOST_SESSIONS = 16
 """With more sessions in a process, the ones that were unused for longest are closed until their threads use them."""
 _STATE = "SELECT (SELECT max(count) FROM commits), (SELECT coalesce(max(seq), 0) FROM changes)"
@@ -38,28 +37,37 @@ class PostgresDatabase(Database):
 
     shared = True
 
-    def __init__(self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> None:
+    def __init__(
+        self, path: Path, url: str, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS, replicas: Replicas = NO_REPLICAS
+    ) -> None:
         """Connects to nothing yet; callers use `open`."""
         self._set_up(path, busy_timeout_ms)
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        self.workspace = options.pop("workspace", DEFAULT_WORKSPACE)
-        for name, seconds in _TIMEOUTS.items():
-            options.setdefault(name, str(seconds))
-        self.url = urlunsplit(parts._replace(query=urlencode(options)))
+        self.url, workspace = split_address(url)
+        self.workspace = workspace or DEFAULT_WORKSPACE
+        self._routing = ReadRouting(replicas, self.workspace)
+        self.has_replicas = bool(replicas.addresses)
         self._number = 0
         self._vector = 0
 
     @classmethod
     def open(
-        cls, path: Path, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS, unfinished: bool = False
+        cls,
+        path: Path,
+        *,
+        create: bool = True,
+        busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        replicas: Replicas = NO_REPLICAS,
+        unfinished: bool = False,
     ) -> Self:
         """Opens the store that the link at this path names, and creates its schema and its workspace if needed.
+
+        While the store cannot be reached, it is opened through a replica and can be read.
 
         Args:
             path: The store link.
             create: Whether a missing workspace is created.
             busy_timeout_ms: How long writes wait for another writer.
+            replicas: The replicas that searches read from.
             unfinished: Opens the copy that is to become this store.
 
         Raises:
@@ -67,22 +75,106 @@ class PostgresDatabase(Database):
                 role or the database cannot be used), E023 (the schema could not be created) and E025 (newer than this
                 version).
         """
-        from speckit_memory.memory.store.postgres import opening
-
-        database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms)
+        database = cls(path, address_at(path), busy_timeout_ms=busy_timeout_ms, replicas=replicas)
         if unfinished:
             database.workspace += UNFINISHED
-        with opening.coded_errors(database.url):
-            database._vector, database._number = opening.prepare(database.url, database.workspace, create=create)
+        try:
+            database._prepare(database.url, create=create)
+        except SpeckitError as error:
+            if error.code != "E051" or not database._prepare_from_replica():
+                raise
+            database._routing.lose(error)
         return database
 
+    def _prepare(self, url: str, *, create: bool) -> None:
+        from speckit_memory.memory.store.postgres import opening
+
+        with opening.coded_errors(url):
+            self._vector, self._number = opening.prepare(url, self.workspace, create=create)
+            if self.has_replicas:
+                with opening.connect(url, self._vector, self._number) as session:
+                    (self._routing.store,) = session.execute("SELECT store_id FROM store_identity").fetchone()
+
+    def _prepare_from_replica(self) -> bool:
+        """Learns from a replica what a session needs. Whether it holds this store is judged when it is read from."""
+        for replica in self._routing.replicas:
+            with suppress(SpeckitError):
+                self._prepare(replica.url, create=False)
+                return True
+        return False
+
     def state(self) -> StoreState:
-        """The present state: the last change counts as the number of commits too."""
+        """The present state, of a replica if searches read from one: the last change counts as the number of commits
+        too."""
         with translate_errors(self.path):
-            connection = self.reader()
-            if connection.in_transaction:
-                return StoreState(0, int(value(connection, "SELECT coalesce(max(seq), 0) FROM changes")))
-            return StoreState(*map(int, rows(connection, _STATE)[0]))
+            if self.in_transaction:
+                return StoreState(0, self.latest())
+            if self.has_replicas:
+                _, standing, _ = self._routing.choose(partial(self._ask, begin=False), 0)
+                return StoreState(standing.commits, standing.last_change)
+            return StoreState(*map(int, rows(self.reader(), _STATE)[0]))
+
+    def latest(self) -> int:
+        """The number of the last change of the store itself, or of the open read."""
+        with translate_errors(self.path):
+            return int(value(self.reader(), "SELECT coalesce(max(seq), 0) FROM changes"))
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has an open transaction."""
+        return any(
+            connection is not None and connection.in_transaction
+            for connection in (getattr(self._local, name, None) for name in ("connection", "reading"))
+        )
+
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        connection = getattr(self._local, "connection", None)
+        return connection is not None and connection.txn_state() == WRITING
+
+    def reader(self) -> Any:
+        """This thread's connection: that of the open read, else one to the store itself."""
+        reading = getattr(self._local, "reading", None)
+        return reading if reading is not None and reading.in_transaction else super().reader()
+
+    def read_source(self) -> ReadSource:
+        """Where the open read of this thread comes from."""
+        source: ReadSource = getattr(self._local, "source", ReadSource())
+        return source
+
+    def replica_states(self) -> tuple[ReplicaState, ...]:
+        """The present states of the replicas that searches read from."""
+        return tuple(self._routing.states(partial(self._ask, begin=False)))
+
+    def _begin_read(self, since: int | None) -> Any:
+        if since is None or not self.has_replicas:
+            self._local.source = ReadSource()
+            return super()._begin_read(since)
+        chosen = self._routing.choose(partial(self._ask, begin=True), since)
+        self._local.reading, _, self._local.source = chosen
+        return self._local.reading
+
+    def _ask(self, replica: Replica | None, patient: bool, *, begin: bool) -> tuple[Any, Standing]:
+        """Asks a replica or the store itself what it holds, as the first statement of a read that begins."""
+        self._local.patient = patient
+        try:
+            connection: Any = super().reader() if replica is None else self._connection_to(replica)
+            if begin:
+                connection.begin(writes=False)
+            try:
+                return connection, Standing(*connection.fetch(STANDING, []).rows[0])
+            except BaseException:
+                end(connection)
+                raise
+        finally:
+            self._local.patient = True
+
+    def _connection_to(self, replica: Replica) -> Any:
+        own: dict[str, Any] = self._local.__dict__.setdefault("replicas", {})
+        if replica.url not in own:
+            own[replica.url] = self._new(replica.url)
+            self._keep(own[replica.url])
+        return own[replica.url]
 
     @property
     def writes(self) -> int:
@@ -106,18 +198,24 @@ class PostgresDatabase(Database):
         lost, unless the transaction was committed all the same.
         """
         timeout = self._busy_timeout_ms if busy_timeout_ms is None else busy_timeout_ms
-        with self._turn(timeout) as connection:
+        with self._turn(timeout) as turn:
+            connection: Any = turn
             connection.set_busy_timeout(timeout)
             connection.execute("BEGIN IMMEDIATE")
             self._local.writes = self.writes + 1
-            with committing(connection) as txn:
-                yield txn
+            try:
+                with committing(connection) as txn:
+                    yield txn
+                self._routing.saw(connection.next_commit)
+            except LostConnectionError:  # it may be committed
+                self._routing.saw(connection.next_commit)
+                raise
 
     def close(self) -> None:
         """Closes the sessions of all threads."""
         self._closed = True
-        for end in self._ending:
-            end()
+        for callback in self._ending:
+            callback()
         with self._guard:
             for _, connection in self._connections:
                 connection.close()
@@ -125,35 +223,43 @@ class PostgresDatabase(Database):
 
     def bare(self) -> Any:
         """A new connection of this workspace, which the caller closes. Raises E020 and the like if there is none."""
+        return self._new(self.url)
+
+    def _new(self, url: str) -> Any:
         from speckit_memory.memory.store.postgres.connection import Connection
         from speckit_memory.memory.store.postgres.schema import derived
 
-        return Connection(self._session, derived().tables, self._number)
+        return Connection(partial(self._session, url), derived().tables, self._number)
 
-    def _session(self) -> Any:
-        """A new session; a server that is being restarted is awaited up to the busy timeout."""
+    def _session(self, url: str) -> Any:
+        """A new session. A server that is being restarted is awaited up to the busy timeout, unless a replica can
+        answer, or the store was lost a moment ago."""
         import psycopg
 
         from speckit_memory.memory.store.postgres import opening
 
-        until = time.monotonic() + self._busy_timeout_ms / 1000
-        with opening.coded_errors(self.url):
+        patient = getattr(self._local, "patient", True) and self._routing.loss() is None
+        until = time.monotonic() + (self._busy_timeout_ms / 1000 if patient else 0)
+        with opening.coded_errors(url):
             while True:
                 if self._closed:
                     raise SpeckitError("E027", f"{self.path} has been closed")
                 try:
-                    return opening.connect(self.url, self._vector, self._number)
+                    return opening.connect(url, self._vector, self._number)
                 except psycopg.OperationalError as error:
                     if time.monotonic() > until or any(word in str(error) for word in _LASTING):
                         raise
                 time.sleep(_PAUSE)
 
     def _connect(self) -> Any:
-        connection = self.bare()
+        connection = self._local.connection = self.bare()
         self._keep(connection)
+        return connection
+
+    def _keep(self, connection: Any) -> None:
+        super()._keep(connection)
         with self._guard:
             kept: list[Any] = [entry[1] for entry in self._connections]
             in_use = [one for one in kept if not one.session.closed]
             for idle in sorted(in_use, key=lambda one: one.used)[:-MOST_SESSIONS]:
                 idle.release()
-        return connection

@@ -36,6 +36,8 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _numbers = count()
 _ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
 """Starts of the SQLSTATEs with which a server ends a session."""
+_CONFLICT = "40001"
+"""The SQLSTATE with which a replica ends a read that recovery conflicts with."""
 
 
 class TransactionPhase(enum.Enum):
@@ -234,7 +236,7 @@ class WorkspaceSession:
                     self.session.wait(generators.fetch_many(self.session.pgconn))
                 return work()
             except psycopg.Error as error:
-                if not _has_ended(self.session, error):
+                if not (_has_ended(self.session, error) or self._is_conflict(error)):
                     raise _translated(error) from error
                 self.session.close()
                 if not again:
@@ -242,6 +244,10 @@ class WorkspaceSession:
                     raise LostConnectionError(writing=self._phase is TransactionPhase.WRITING) from error
             self.session = self._connect()
         raise AssertionError("the second attempt returns or raises")
+
+    def _is_conflict(self, error: psycopg.Error) -> bool:
+        """Whether a replica could not keep the rows that a read transaction sees."""
+        return self._phase is not TransactionPhase.WRITING and error.sqlstate == _CONFLICT
 
     def _first(self, key: Question, values: list[Binding]) -> FetchedRows:
         """Begins a read transaction and sends its first statement, and the usual ones along with it."""

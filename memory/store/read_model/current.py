@@ -12,6 +12,7 @@ from speckit_memory.memory.store.read_model.snapshot import BuildSegment, Snapsh
 from speckit_memory.memory.store.read_model.state.background_builder import BackgroundBuilder
 from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.pipeline.process.clock import opening
 from speckit_memory.pipeline.process.yielding import yielding
@@ -55,13 +56,15 @@ class ReadModel:
         self._refreshing = threading.Lock()
 
     @contextmanager
-    def reading(self) -> Iterator[Snapshot]:
+    def reading(self, *, lagging: bool = False) -> Iterator[Snapshot]:
         """The latest committed state, and a transaction of this thread that sees the same state.
+
+        With `lagging`, it may be a state that a replica has, but none before one that this object has handed out.
 
         The parts in memory, the parts read on demand and the answers of SQLite to this thread therefore agree even
         while others write. Raises RuntimeError inside a write transaction of this thread.
         """
-        with self._reading() as snapshot:
+        with self._reading(self._shown() if lagging else None) as snapshot:
             if snapshot.from_file:
                 self._answers_of_file += 1
                 if self._answers_of_file > 1:
@@ -91,10 +94,17 @@ class ReadModel:
             self._snapshot = renewed
 
     @contextmanager
-    def _reading(self) -> Iterator[Snapshot]:
-        joined = self._database.reader().in_transaction
-        with committed_read(self._database) as connection:
+    def _reading(self, since: int | None = None) -> Iterator[Snapshot]:
+        joined = self._database.in_transaction
+        with committed_read(self._database, since) as connection:
             yield self._snapshot_of(connection, joined=joined)
+
+    def _shown(self) -> int:
+        """The change that a replica must have: the last one of the snapshot, or of the segment that will begin one."""
+        if (snapshot := self._snapshot) is not None:
+            return snapshot.sequence
+        trusted = SegmentStore(self._database).trusted() if self._database.shared else None
+        return trusted.sequence if trusted else 0
 
     def _build_in_memory(self) -> None:
         with self._builder.reading() as connection:

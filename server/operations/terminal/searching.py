@@ -172,6 +172,7 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
         text = f"degraded: {what}; instead: {part.instead}; loss of confidence: {part.confidence_impact}{more}"
         click.echo(wrap_text(text, fg="yellow"))
     from speckit_memory.pipeline.running.demands import describe_demands
+    from speckit_memory.server.views.rows.rows import replica_text
 
     if marks := describe_demands(result.plan.required, result.plan.excluded):
         click.echo(wrap_text(f"asked for memories {marks}", dim=True))
@@ -180,8 +181,9 @@ def show(result: SearchResult, explained: Sequence[Explanation] = (), *, verbose
     late = f" (budget {plan.budget_ms:g} ms)" if result.outcome.trace.over_budget else ""
     opening = result.timings_ms.opening
     opened = f" after {opening:,.0f} ms of opening the store" if opening >= SHOWN_FROM_MS else ""
+    replica = f" · {text}" if (text := replica_text(result)) else ""
     figures = (
-        f"{count} in {result.timings_ms.total:.1f} ms{late}{opened}{understood} · "
+        f"{count} in {result.timings_ms.total:.1f} ms{late}{opened}{understood}{replica} · "
         f"pipeline {result.pipeline.name} {result.pipeline.hash}"
     )
     click.echo(wrap_text(figures, dim=True))

@@ -58,6 +58,7 @@ def search_data(result: SearchResult) -> dict[str, Any]:
         **({"excluded": list(plan.excluded)} if plan.excluded else {}),
         "evidence_gap": result.notes.evidence_gap,
         **({"coverage": plan.coverage.as_json()} if plan.coverage else {}),
+        **({"replica": replica} if (replica := result.notes.facts.get("replica")) else {}),
         "results": [result_row(row) for row in result.results],
     }
 
@@ -99,8 +100,17 @@ def search_facts(result: SearchResult, *further: str) -> str:
     return about(
         f"intent {plan.intent}" if intent_of(result) else "intent not detected",
         f"{plan.complexity} question",
+        replica_text(result),
         *further,
     )
+
+
+def replica_text(result: SearchResult) -> str:
+    """Says how far behind the replica is that answered; "" if the store itself did."""
+    if not (replica := result.notes.facts.get("replica")):
+        return ""
+    seconds = replica["behind_seconds"]
+    return "from a replica behind by an unknown time" if seconds is None else f"from a replica {seconds:.1f} s behind"
 
 
 def attended_rows(result: SearchResult) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -56,6 +56,35 @@ class StoreState(NamedTuple):
     """Changes with every commit by any thread or process (feature T25); never returns to a former value."""
     last: int
     """The number of the last change; 0 in a store without changes."""
+
+
+class ReplicaState(NamedTuple):
+    """What is known of a replica of the store."""
+
+    address: str
+    behind_seconds: float | None = None
+    """The most that it can be behind the store; None if that is not known."""
+    last_change: int = 0
+    """The number of the last change that it has."""
+    problem: str = ""
+    """Why it is not read from."""
+
+    @property
+    def lag(self) -> str:
+        """How far it is behind, in words."""
+        seconds = self.behind_seconds
+        return "behind by an unknown time" if seconds is None else f"up to {seconds:,.1f} s behind"
+
+    def as_json(self) -> dict[str, Any]:
+        """The note of an answer that was read from it."""
+        return {"address": self.address, "behind_seconds": self.behind_seconds, "last_change": self.last_change}
+
+
+class ReadSource(NamedTuple):
+    """Where a read comes from: a replica, or the store itself; and what its reader should know about that."""
+
+    replica: ReplicaState | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

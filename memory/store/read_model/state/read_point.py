@@ -19,14 +19,14 @@ EDGES: frozenset[Kind] = frozenset({"edges", "delete"})
 
 
 @contextmanager
-def committed_read(database: Database) -> Iterator[Connection]:
+def committed_read(database: Database, since: int | None = None) -> Iterator[Connection]:
     """A read of one committed state; joins a read that this thread has begun. Raises RuntimeError inside a write.
 
     A write transaction would see its own changes, which are invisible to others and may still be rolled back.
     """
     if database.is_writing():
         raise RuntimeError("the read model cannot be used inside a write transaction")
-    with database.snapshot_read() as connection:
+    with database.snapshot_read(since) as connection:
         yield connection
 
 
