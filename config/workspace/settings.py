@@ -109,7 +109,8 @@ BY_CALL = "this call"
 BY_VALUE = "this call, as a value"
 """The call gave a pipeline itself, not a name."""
 SHIPPED = "shipped"
-_PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+PRINCIPAL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+"""What a principal may be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ def settings(
     environ = os.environ if environ is None else environ
     base = resolve_path(named_path(root, "the workspace") if root else root_named_in(environ))
     principal = environ.get(PRINCIPAL_VARIABLE, "")
-    if principal and not _PRINCIPAL.fullmatch(principal):
+    if principal and not PRINCIPAL_NAME.fullmatch(principal):
         raise SpeckitError(
             "E030",
             f"{PRINCIPAL_VARIABLE} is {principal!r}; accepted: 1 to 64 letters, digits and . _ @ -, the first one a "

@@ -61,7 +61,7 @@ class SpeckitTool(Tool):
     _defaults: dict[str, Any] = PrivateAttr()
     _equal: Callable[[Mapping[str, Any]], Hashable] | None = PrivateAttr()
     _elsewhere: Elsewhere | None = PrivateAttr()
-    _under_way: EqualCalls[ToolAnswer] = PrivateAttr(default_factory=EqualCalls)
+    _under_way: EqualCalls[ToolAnswer] = PrivateAttr()
 
     @classmethod
     def of(
@@ -81,6 +81,7 @@ class SpeckitTool(Tool):
         idle: Rule | None = None,
         equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
         elsewhere: Elsewhere | None = None,
+        like: "SpeckitTool | None" = None,
     ) -> "SpeckitTool":
         """Builds the tool of a function, whose docstring is the description; as in click, a form feed ends it.
 
@@ -99,12 +100,34 @@ class SpeckitTool(Tool):
             idle: Finds parameters without effect.
             equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
             elsewhere: Answers calls in another process; None to answer them here.
+            like: The tool of the same function of another workspace: deriving a definition takes most of the time.
         """
+        if like is None:
+            tool = cls._defined(
+                function, title, _annotations(read_only=read_only, destructive=destructive, idempotent=idempotent)
+            )
+        else:
+            tool = like.model_copy(update={"fn": function})
+        tool._budget = budget
+        tool._limiter = limiter
+        tool._count = count
+        tool._cache = cache
+        tool._config_hash = config_hash
+        tool._offers = offers
+        tool._idle = idle
+        tool._equal = equal
+        tool._elsewhere = elsewhere
+        tool._under_way = EqualCalls()
+        return tool
+
+    @classmethod
+    def _defined(cls, function: Callable[..., Reply], title: str, annotations: ToolAnnotations) -> "SpeckitTool":
+        """Derives the definition."""
         tool = cls.from_function(
             function,
             title=title or None,
             description=inspect.cleandoc(function.__doc__ or "").partition("\f")[0].rstrip(),
-            annotations=_annotations(read_only=read_only, destructive=destructive, idempotent=idempotent),
+            annotations=annotations,
             structured_output=False,
         )
         assert isinstance(tool, cls)  # from_function builds the class it is called on
@@ -116,16 +139,7 @@ class SpeckitTool(Tool):
         tool._whole = tool.parameters | {"additionalProperties": False}  # generating it once more takes a millisecond
         tool.parameters = _lean(tool._whole)
         tool.fn_metadata.output_schema = SCHEMA
-        tool._accepted = LenientParameters(tool.parameters, destructive=destructive)
-        tool._budget = budget
-        tool._limiter = limiter
-        tool._count = count
-        tool._cache = cache
-        tool._config_hash = config_hash
-        tool._offers = offers
-        tool._idle = idle
-        tool._equal = equal
-        tool._elsewhere = elsewhere
+        tool._accepted = LenientParameters(tool.parameters, destructive=bool(annotations.destructive_hint))
         tool._defaults = {name: field.get_default() for name, field in arguments.model_fields.items()}
         return tool
 

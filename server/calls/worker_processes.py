@@ -113,11 +113,11 @@ class WorkerProcess:
     def __lt__(self, other: WorkerProcess) -> bool:
         return self.number < other.number
 
-    def ask(self, workspace: str, tool: str, arguments: Mapping[str, Any]) -> Any:
+    def ask(self, workspace: str, principal: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Returns the answer to a call. Raises EndedError if the process ends, WithdrawnError if the caller leaves; the
         worker has finished with the call in either case."""
         try:
-            self._send(CALL, workspace, tool, dict(arguments), logs.query_id())
+            self._send(CALL, workspace, principal, tool, dict(arguments), logs.query_id())
             try:
                 while not select.select([self._end], [], [], LOOK_SECONDS)[0]:
                     require_wanted()
@@ -172,8 +172,14 @@ class WorkerProcesses:
         for number in range(count):
             Thread(target=self._keep, args=(number,), name=f"worker-{number}", daemon=True).start()
 
-    def answer(self, workspace: str, tool: str, arguments: Mapping[str, Any]) -> Any | None:
+    def answer(self, workspace: str, principal: str, tool: str, arguments: Mapping[str, Any]) -> Any | None:
         """Returns the answer of a worker to a reading call; None if this process has to answer itself.
+
+        Args:
+            workspace: Name of the workspace.
+            principal: Whose memory is read; "" for that of the server.
+            tool: Name of the tool.
+            arguments: Its arguments.
 
         Raises:
             EndedError: If two workers ended at this call.
@@ -181,7 +187,7 @@ class WorkerProcesses:
         for is_last in (False, True):
             try:
                 with self._turn() as worker:
-                    return worker.ask(workspace, tool, arguments) if worker else None
+                    return worker.ask(workspace, principal, tool, arguments) if worker else None
             except EndedError:
                 if is_last:
                     raise

@@ -41,7 +41,7 @@ def without_rich() -> Iterator[None]:
         yield
     finally:
         if absent:
-            del sys.modules["rich"]
+            sys.modules.pop("rich", None)  # another thread may have done so
 
 
 def configure() -> None:

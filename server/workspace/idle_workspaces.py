@@ -30,19 +30,35 @@ class RequestUsage:
             return await call_next(ctx)
 
 
+def close_unused(workspace: Workspace, seconds: float) -> bool:
+    """Closes the store of a workspace that no request used for some seconds; returns whether it did.
+
+    A failure is logged.
+    """
+    try:
+        return workspace.close_if_idle(seconds)
+    except SpeckitError as error:
+        logs.event("not closed", problems=[str(problem) for problem in error.problems])
+        return False
+
+
 async def close_idle(
-    workspaces: Iterable[Workspace], idle_seconds: float = IDLE_SECONDS, look_seconds: float = LOOK_SECONDS
+    workspaces: Callable[[], Iterable[Workspace]],
+    idle_seconds: float = IDLE_SECONDS,
+    look_seconds: float = LOOK_SECONDS,
 ) -> None:
-    """Closes idle workspaces periodically until cancelled. The next request to one opens it again."""
-    every = tuple(workspaces)
+    """Closes idle workspaces periodically until cancelled. The next request to one opens it again.
+
+    Args:
+        workspaces: Returns those that may be closed.
+        idle_seconds: How long no request must have used a workspace.
+        look_seconds: How often to look.
+    """
     while True:
         await anyio.sleep(look_seconds)
         closed = 0
-        for workspace in every:
-            try:
-                # in a thread: closing writes to the file and must not block the event loop
-                closed += await anyio.to_thread.run_sync(workspace.close_if_idle, idle_seconds)
-            except SpeckitError as error:
-                logs.event("not closed", problems=[str(problem) for problem in error.problems])
+        for workspace in tuple(workspaces()):
+            # in a thread: closing writes to the file and must not block the event loop
+            closed += await anyio.to_thread.run_sync(close_unused, workspace, idle_seconds)
         if closed:
             await anyio.to_thread.run_sync(gc.collect)  # reference cycles keep the model file open

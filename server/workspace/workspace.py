@@ -172,7 +172,7 @@ class Workspace:
 
         Failures are logged; the first search reports them to the client.
         """
-        with self._warming, logs.about(self.name):
+        with self._warming, self.in_use(), logs.about(self.name):
             if self.closing.is_set():
                 return
             try:

@@ -194,6 +194,7 @@ def test_no_tool_with_any_argument_reaches_another_workspace(roots: dict[str, Pa
 def test_each_path_has_its_store_its_pipeline_and_its_sessions(roots: dict[str, Path], tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
+    token.chmod(0o600)
     file = write_file(roots["beta"] / PIPELINE_FILE, "pipeline: betas\nextends: bm25\n")
     try:
         with serving(roots, "--token-file", str(token)) as urls:
@@ -352,7 +353,7 @@ def test_sixteen_workspaces_close_what_nobody_uses_and_open_it_again(tmp_path: P
             async def until_closed() -> None:
                 with workspaces[0].in_use():
                     async with anyio.create_task_group() as group:
-                        group.start_soon(close_idle, workspaces, 0.0, 0.01)
+                        group.start_soon(close_idle, lambda: workspaces, 0.0, 0.01)
                         with anyio.fail_after(60):
                             while any(workspace.is_open for workspace in workspaces[1:]):
                                 await anyio.sleep(0.01)

@@ -74,7 +74,7 @@ def test_a_worker_answers_calls_one_after_the_other_and_from_its_cache(indexed: 
     with worker_of(indexed) as wire:
         answers = []
         for query in (QUERY, {"query": "rank fusion", "limit": 1}, QUERY):
-            send(wire, CALL, "", "memory_search", query, "0123456789abcdef")
+            send(wire, CALL, "", "", "memory_search", query, "0123456789abcdef")
             answers.append(receive(wire)[0])
     assert [keys(answer) for answer in answers] == [
         ["docs/storage/wal.md"],
@@ -86,24 +86,24 @@ def test_a_worker_answers_calls_one_after_the_other_and_from_its_cache(indexed: 
 
 def test_a_worker_wraps_errors_as_the_server_does(indexed: Path) -> None:
     with worker_of(indexed) as wire:
-        send(wire, CALL, "", "memory_search", {"qery": "x"}, "")
+        send(wire, CALL, "", "", "memory_search", {"qery": "x"}, "")
         answer = receive(wire)[0]
     assert (answer.code, answer.result.is_error) == ("E033", True)
 
 
 def test_a_worker_finishes_a_withdrawn_call_and_takes_the_next_one(indexed: Path) -> None:
     with worker_of(indexed) as wire:
-        send(wire, CALL, "", "memory_search", QUERY, "")
+        send(wire, CALL, "", "", "memory_search", QUERY, "")
         send(wire, WITHDRAW)
         receive(wire)
-        send(wire, CALL, "", "memory_search", QUERY, "")
+        send(wire, CALL, "", "", "memory_search", QUERY, "")
         assert keys(receive(wire)[0]) == ["docs/storage/wal.md"]
 
 
 def test_a_worker_of_named_workspaces_takes_calls_that_arrive_together(indexed: Path) -> None:
     with worker_of(indexed, "one") as wire:
         send(wire, WARM_UP, "one")
-        send(wire, CALL, "one", "memory_search", QUERY, "")
+        send(wire, CALL, "one", "", "memory_search", QUERY, "")
         began = time.monotonic()
         assert keys(receive(wire)[0]) == ["docs/storage/wal.md"]
     assert time.monotonic() - began < LOOK_SECONDS / 2
@@ -111,7 +111,7 @@ def test_a_worker_of_named_workspaces_takes_calls_that_arrive_together(indexed: 
 
 def test_where_no_worker_is_free_the_server_answers_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_processes, "PATIENCE_SECONDS", 0.01)
-    assert WorkerProcesses(0, NO_STATE).answer("", "memory_search", QUERY) is None
+    assert WorkerProcesses(0, NO_STATE).answer("", "", "memory_search", QUERY) is None
 
 
 class _Ending:
@@ -122,14 +122,14 @@ class _Ending:
     def __init__(self, calls: list[str]) -> None:
         self._calls = calls
 
-    def ask(self, _workspace: str, tool: str, _arguments: object) -> object:
+    def ask(self, _workspace: str, _principal: str, tool: str, _arguments: object) -> object:
         self.is_alive = False
         self._calls.append(tool)
         raise EndedError
 
 
 class _Answering(_Ending):
-    def ask(self, _workspace: str, tool: str, _arguments: object) -> object:
+    def ask(self, _workspace: str, _principal: str, tool: str, _arguments: object) -> object:
         self._calls.append(tool)
         return "answer"
 
@@ -151,9 +151,9 @@ def test_the_call_of_a_worker_that_ends_is_given_to_another_one_once(kinds: Sequ
     putting.start()
     if answer is EndedError:
         with pytest.raises(EndedError):
-            workers.answer("", "memory_search", QUERY)
+            workers.answer("", "", "memory_search", QUERY)
     else:
-        assert workers.answer("", "memory_search", QUERY) == answer
+        assert workers.answer("", "", "memory_search", QUERY) == answer
     putting.join()
     assert calls == ["memory_search"] * 2
 

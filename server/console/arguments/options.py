@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from speckit_memory.config.files.paths import named_path, working_folder
+from speckit_memory.config.workspace.settings import PRINCIPAL_VARIABLE
 from speckit_memory.config.workspace.store_address import is_address, require_address
 from speckit_memory.errors import NotFoundError, SpeckitError, StoreError
 from speckit_memory.errors.echo import plural
@@ -27,7 +29,10 @@ Option = Literal["db", "pipeline", "set", "json", "verbose"]
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The values of the shared options; `runs_pipeline`: whether the command has options for a pipeline."""
+    """The values of the shared options; `runs_pipeline`: whether the command has options for a pipeline.
+
+    `principal` acts in place of that of the environment; it is set for requests over HTTP.
+    """
 
     db: Path | str | None = None
     pipeline: str | None = None
@@ -35,6 +40,12 @@ class Common:
     as_json: bool = False
     runs_pipeline: bool = True
     verbose: bool = False
+    principal: str = ""
+
+    @property
+    def environ(self) -> dict[str, str] | None:
+        """The environment with the principal; None for that of the process."""
+        return {**os.environ, PRINCIPAL_VARIABLE: self.principal} if self.principal else None
 
     def open(self, *, create: bool = True, root: Path | None = None, stand_in: bool = False) -> Memory:
         """Opens the store that the options select; `stand_in` as for `Memory.open`. Raises SpeckitError.
@@ -43,7 +54,15 @@ class Common:
         """
         from speckit_memory.engine import Memory
 
-        opened = partial(Memory.open, self.db, self.pipeline, root=root, create=create, overrides=self.overrides)
+        opened = partial(
+            Memory.open,
+            self.db,
+            self.pipeline,
+            root=root,
+            environ=self.environ,
+            create=create,
+            overrides=self.overrides,
+        )
         try:
             return opened(stand_in=stand_in)
         except SpeckitError as error:
