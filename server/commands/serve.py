@@ -25,7 +25,27 @@ BAD_CONFIGURATION = 2
 @click.option(
     "--token-file",
     type=NamedPath(),
-    help="HTTP: a file with the bearer token that clients must send; required unless the address is loopback.",
+    help="HTTP: a file with the bearer token that clients must send, or with lines of a principal and its token; this "
+    "or --issuer is required unless the address is loopback.",
+)
+@click.option(
+    "--issuer",
+    default="",
+    metavar="URL",
+    help="HTTP: an OAuth 2.1 issuer whose access tokens (JWT) are accepted.",
+)
+@click.option(
+    "--audience",
+    default="",
+    metavar="URL",
+    help="HTTP: the address of this server that those tokens must name, such as https://memory.example/mcp.",
+)
+@click.option(
+    "--principal-claim",
+    default="sub",
+    show_default=True,
+    metavar="NAME",
+    help="HTTP: the claim of those tokens that holds the principal.",
 )
 @click.option(
     "--allow-host",
@@ -81,6 +101,9 @@ def command(
     host: str,
     port: int,
     token_file: Path | None,
+    issuer: str,
+    audience: str,
+    principal_claim: str,
     allowed: tuple[str, ...],
     workspaces: tuple[str, ...],
     warm_up: bool,
@@ -101,7 +124,10 @@ def command(
         transport: How clients connect.
         host: Address to listen on, over HTTP.
         port: Port, over HTTP.
-        token_file: File with the bearer token that HTTP clients must send.
+        token_file: File with the bearer tokens that HTTP clients may send.
+        issuer: Issuer whose access tokens HTTP clients may send; "" for none.
+        audience: Address of the server in these tokens.
+        principal_claim: Claim of these tokens that holds the principal.
         allowed: Further Host names to accept, over HTTP.
         workspaces: Workspaces to serve; none for that of the environment or the working folder.
         warm_up: Whether the store is loaded soon after the first request.
@@ -152,8 +178,10 @@ def command(
     )
     if transport == "http":
         from speckit_memory.server.transport.http import serve_http
+        from speckit_memory.server.transport.http_access import AccessOptions
 
-        return serve_http(served, host, port, token_file, allowed)
+        access = AccessOptions(token_file, issuer, audience, principal_claim)
+        return serve_http(served, host, port, access, allowed)
     from speckit_memory.server.transport.stdio import serve_stdio
 
     return serve_stdio(served)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 import signal
 import socket
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import uvicorn
-from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 
-from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.workspace.options import ToolProfile
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
-from speckit_memory.server.transport.http_guard import App, Guard
+from speckit_memory.server.transport.http_access import PATH, AccessOptions, guards_of
+from speckit_memory.server.transport.http_guard import App, Guard, is_loopback
 from speckit_memory.server.transport.http_hangups import CancelHungUp, HangUps
 from speckit_memory.server.transport.http_paths import by_path
+from speckit_memory.server.transport.http_principals import SERVERS_OWN, PrincipalServer, PrincipalServers
 from speckit_memory.server.transport.http_protocol import (
     KEEP_ALIVE_SECONDS,
     LONGEST_HEAD,
@@ -38,8 +36,7 @@ from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 from speckit_memory.server.workspace.idle_workspaces import RequestUsage, close_idle
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
+    from speckit_memory.server.calls.tool import SpeckitTool
     from speckit_memory.server.workspace.workspace import Workspace
 
 
@@ -89,26 +86,10 @@ def _may_be_long(scope: MutableMapping[str, Any]) -> bool:
     return any(name.lower() == b"transfer-encoding" for name, _ in scope["headers"])
 
 
-PATH = "/mcp"
-SCOPE = "memory"
-MIN_TOKEN = 16
 GRACE_SECONDS = 2
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MOST_SESSIONS = 1000
 WILDCARDS = ("0.0.0.0", "::")
-
-
-class StaticToken:
-    """Accepts one bearer token, compared in constant time."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """The caller's identity, None for a wrong token."""
-        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token):
-            return None
-        return AccessToken(token=token, client_id="speckit-memory-client", scopes=[SCOPE])
 
 
 class QuietServer(uvicorn.Server):
@@ -118,32 +99,6 @@ class QuietServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leaves the signals to `_serve_until_signal`."""
         yield
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def read_token(file: Path) -> str:
-    """Reads the token from a file. Raises E010, E011 or E032."""
-    try:
-        token = read_text(file).strip()
-    except FileNotFoundError:
-        raise SpeckitError("E010", f"the token file '{file}' does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpeckitError("E011", f"the token file '{file}' cannot be read: {error}") from None
-    if len(token) < MIN_TOKEN or not token.isascii() or any(sign.isspace() for sign in token):
-        raise SpeckitError(
-            "E032",
-            f"the token in '{file}' cannot be used",
-            hint=f"A token has at least {MIN_TOKEN} ASCII characters and no blanks.",
-            actions=("make one with `openssl rand -hex 32`",),
-        )
-    return token
 
 
 def own_names(host: str, allowed: Sequence[str]) -> list[str]:
@@ -188,27 +143,25 @@ def configuration(app: Guard) -> uvicorn.Config:
     )
 
 
-def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path | None, allowed: Sequence[str]) -> int:
+def serve_http(served: WorkspaceRegistry, host: str, port: int, access: AccessOptions, allowed: Sequence[str]) -> int:
     """Serves until a signal arrives, then ends the process. Each named workspace has a path with its name.
 
     Args:
         served: The workspaces and how they are served.
         host: Address to listen on.
         port: Port to listen on; 0 for any free one.
-        token_file: File with the bearer token; None for no authentication.
+        access: Whose tokens are accepted.
         allowed: Further host names under which clients may address the server.
 
     Raises:
-        SpeckitError: E031 if other machines can reach the address and no token is given.
+        SpeckitError: For options of access that cannot be used, such as E031 if other machines can reach the address
+            and no token is needed.
     """
-    token = read_token(token_file) if token_file else ""
-    if not token and not is_loopback(host):
-        raise SpeckitError(
-            "E031",
-            f"--host {host} can be reached by others and needs --token-file",
-            hint="Every client that can connect can read and write the memory.",
-            actions=("add --token-file FILE", "leave --host out to serve this machine only"),
-        )
+    access.check(host)
+    roots: Mapping[str, tuple[str, Path | None]] = {
+        f"{PATH}/{name}": (name, root) for name, root in served.roots.items()
+    } or {PATH: ("", None)}
+    guards, open_to_all = guards_of(access, roots)
     listener = listen(host, port)
     stream = detach()
     logs.configure()
@@ -217,50 +170,57 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
     from speckit_memory.server.replies.worker_calls import ThreadLimits
 
     served.log_broken()
-    open_in = partial(workspace_of, served.common, cache_seconds=served.cache_seconds)
-    workspaces = {f"{PATH}/{name}": open_in(root, name=name) for name, root in served.roots.items()}
-    workspaces = workspaces or {PATH: open_in()}
     limits = ThreadLimits()
     workers = WorkerProcesses(served.workers, served.of_worker()) if served.workers > 1 else None
-    # the SDK requires an issuer; with static tokens clients never contact it
-    auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1:1"), resource_server_url=None, required_scopes=[SCOPE])
-    verifier = StaticToken(token) if token else None
 
-    def application(path: str, workspace: Workspace, profile: ToolProfile) -> Starlette:
-        # one MCP server per workspace; the thread limits are shared by all
+    definitions: dict[str, SpeckitTool] = {}
+
+    def server_of(path: str, profile: ToolProfile, principal: str) -> PrincipalServer:
+        # one MCP server per workspace and principal; the thread limits are shared by all
+        name, root = roots[path]
+        is_own = principal == SERVERS_OWN
+        common = served.common if is_own else replace(served.common, principal=principal)
+        workspace = workspace_of(common, root, name=name, cache_seconds=served.cache_seconds)
         server = build(
             workspace,
-            warm_up=served.warm_up,
-            watch=served.watch,
+            warm_up=served.warm_up and is_own,
+            watch=served.watch and is_own,
             limits=limits,
             profile=profile,
-            token_verifier=verifier,
-            auth=auth if token else None,
-            middleware=[CancelHungUp(), *([RequestUsage(workspace)] if served.roots else [])],
+            middleware=[CancelHungUp(), RequestUsage(workspace)],
             workers=workers,
+            principal=principal,
+            like=definitions,
         )
-        return server.streamable_http_app(
+        if not definitions:
+            definitions.update(server.every_tool)
+        app = server.streamable_http_app(
             streamable_http_path=path,
             host=host,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Guard` does that
             max_sessions=MOST_SESSIONS,
         )
+        return PrincipalServer(workspace, app)
 
     # insertion order: `served.profiles` has the order of the workspaces
     apps = {
-        path: application(path, workspace, profile)
-        for (path, workspace), profile in zip(workspaces.items(), served.profiles, strict=True)
+        path: PrincipalServers(partial(server_of, path, profile))
+        for path, profile in zip(roots, served.profiles, strict=True)
     }
-    app = by_path(apps, verifier, default=None if served.roots else apps[PATH])
+
+    def workspaces() -> Iterator[Workspace]:
+        return chain.from_iterable(app.workspaces for app in apps.values())
+
+    app = by_path(apps, guards, open_to_all)
     runner = QuietServer(configuration(Guard(HangUps(LongBodies(app)), own_names(host, allowed))))
     address = f"http://{_display_host(host)}:{listener.getsockname()[1]}"
     for path in apps:
-        logs.event("listening", url=f"{address}{path}", token=bool(token))
+        logs.event("listening", url=f"{address}{path}", token=bool(access.token_file or access.issuer))
     # a single store stays open: no other process does its background work
-    status = anyio.run(_serve_until_signal, runner, listener, workspaces.values() if served.roots else ())
+    status = anyio.run(_serve_until_signal, runner, listener, workspaces if served.roots else tuple)
     if workers is not None:
         workers.close()
-    for workspace in workspaces.values():
+    for workspace in workspaces():
         workspace.finish(limits.running)
     logs.event("stopped", status=status)
     stream.drain()
@@ -268,7 +228,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, token_file: Path
 
 
 async def _serve_until_signal(
-    runner: uvicorn.Server, listener: socket.socket, closed_when_idle: Iterable[Workspace]
+    runner: uvicorn.Server, listener: socket.socket, closed_when_idle: Callable[[], Iterable[Workspace]]
 ) -> int:
     status = 0
 

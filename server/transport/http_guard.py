@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.responses import PlainTextResponse
 
 App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 _AUTHORITY = re.compile(rb"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([0-9]{1,5}))?")
 _SCHEMES = (b"http://", b"https://")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_secure(address: str) -> bool:
+    """Whether nobody on the way can change what is read there: https, or http on this machine."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
 class Guard:

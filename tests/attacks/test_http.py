@@ -70,6 +70,7 @@ def guarded(indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A server that asks for a token."""
     file = tmp_path_factory.mktemp("token") / "token"
     file.write_text(TOKEN)
+    file.chmod(0o600)
     with serving(indexed, "--token-file", str(file)) as running:
         yield running
 

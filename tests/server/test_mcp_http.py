@@ -88,6 +88,7 @@ def test_requests_of_web_pages_are_refused(indexed: Path) -> None:
 def test_a_token_is_asked_for_and_accepted(indexed: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
     with serving(indexed, "--token-file", str(file), "--host", "0.0.0.0", "--allow-host", "memory.example") as shown:
         url = shown.replace("0.0.0.0", "127.0.0.1")
         assert httpx2.post(url, json=PING, headers=HEADERS).status_code == 401
@@ -126,6 +127,7 @@ def test_a_server_says_that_it_is_there_and_nothing_else(
     indexed: Path, tmp_path: Path, token: bool, named: bool
 ) -> None:
     (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
     arguments = ["--token-file", str(tmp_path / "token")] if token else []
     with serving(indexed, *arguments, *(["--workspace", f"one={indexed}"] if named else [])) as url:
         assert_told_to_be_there(url)
@@ -159,7 +161,7 @@ def test_a_server_that_has_begun_to_end_takes_no_connection_and_says_nothing_els
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--host", "0.0.0.0"], "E031", "--host 0.0.0.0 can be reached by others and needs --token-file"),
+        (["--host", "0.0.0.0"], "E031", "--host 0.0.0.0 can be reached by others and needs --token-file or --issuer"),
         (["--token-file", "nowhere"], "E010", "does not exist"),
         (["--token-file", "short"], "E032", "cannot be used"),
         (["--host", "203.0.113.7", "--token-file", "good"], "E034", "cannot listen on 203.0.113.7"),
@@ -170,6 +172,8 @@ def test_an_unsafe_or_impossible_address_is_refused(
 ) -> None:
     (tmp_path / "short").write_text("abc")
     (tmp_path / "good").write_text(TOKEN)
+    for file in ("short", "good"):
+        (tmp_path / file).chmod(0o600)
     ran = call(tmp_path, ["serve", "--transport", "http", "--port", "0", *arguments])
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith(f"error {code}: ")

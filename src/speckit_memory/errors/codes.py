@@ -252,6 +252,22 @@ CODES: dict[str, Code] = {
         ("set XDG_RUNTIME_DIR to a folder of yours", "leave --shared out: each client has its own process then"),
         True,
     ),
+    "E037": Code(
+        "secret readable by others",
+        "configuration",
+        "high",
+        "Whoever can read the file can call the server.",
+        ("run `chmod 600 FILE`",),
+        True,
+    ),
+    "E038": Code(
+        "issuer unavailable",
+        "configuration",
+        "high",
+        "The issuer of access tokens did not send its keys, so no token of it can be checked and none is accepted.",
+        ("check the address given with --issuer, and its certificate", "try again when the issuer answers"),
+        retryable=True,
+    ),
     "E040": Code(
         "search failed",
         "search",
