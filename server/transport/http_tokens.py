@@ -13,7 +13,8 @@ from mcp.server.auth.provider import AccessToken
 
 from speckit_memory.config.files.regular_file import read_text
 from speckit_memory.config.workspace.settings import PRINCIPAL_NAME
-from speckit_memory.errors import Problem, SpeckitError
+from speckit_memory.errors import Problem, SpeckitError, Where
+from speckit_memory.errors.echo import plural
 
 SCOPE = "memory"
 """The scope that every request needs; static tokens have it."""
@@ -68,29 +69,29 @@ def read_tokens(file: Path) -> StaticTokens:
     for number, words in lines:
         # neither word is shown: where they are swapped, the first one is the token
         if reason := _why_not(words, len(lines) == 1):
-            problems.append(_unusable(f"line {number} of '{file}' {reason}"))
+            problems.append(_unusable(reason, file, number))
         elif (first := line_of.setdefault(words[-1], number)) != number:
-            problems.append(_unusable(f"line {number} of '{file}' has the token of line {first}"))
+            problems.append(_unusable(f"the line has the token of line {first}", file, number))
     if problems or not lines:
-        raise SpeckitError.of(problems or [_unusable(f"the token file '{file}' has no token")])
+        raise SpeckitError.of(problems or [_unusable("the token file has no token", file, 1)])
     return StaticTokens((words[0] if len(words) > 1 else "", words[-1]) for _, words in lines)
 
 
 def _why_not(words: list[str], alone: bool) -> str:
     """Why a line cannot be used, "" if it can."""
     if len(words) != 2 and not (alone and len(words) == 1):
-        return f"has {len(words)} word{'s' * (len(words) > 1)} instead of a principal and a token"
+        return f"the line has {plural(len(words), 'word')} instead of a principal and a token"
     if len(words) == 2 and not PRINCIPAL_NAME.fullmatch(words[0]):
         return (
             "has a principal that is not accepted: 1 to 64 letters, digits and . _ @ -, the first one a letter or digit"
         )
     if len(words[-1]) < MIN_TOKEN or not words[-1].isascii():
-        return "has a token that cannot be used"
+        return "the token cannot be used"
     return ""
 
 
-def _unusable(found: str) -> Problem:
-    return Problem("E032", found, _LINES, _MAKE_ONE)
+def _unusable(found: str, file: Path, line: int) -> Problem:
+    return Problem("E032", found, _LINES, _MAKE_ONE, Where(str(file), line, 1))
 
 
 def _digest(token: str) -> bytes:
