@@ -114,8 +114,18 @@ class WorkerProcess:
         return self.number < other.number
 
     def ask(self, workspace: str, principal: str, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """Returns the answer to a call. Raises EndedError if the process ends, WithdrawnError if the caller leaves; the
-        worker has finished with the call in either case."""
+        """Returns the answer to a call.
+
+        Args:
+            workspace: Name of the workspace.
+            principal: Whose memory is read; "" for that of the server.
+            tool: Name of the tool.
+            arguments: Its arguments.
+
+        Raises:
+            EndedError: If the process ends.
+            WithdrawnError: If the caller leaves; the worker has finished with the call in either case.
+        """
         try:
             self._send(CALL, workspace, principal, tool, dict(arguments), logs.query_id())
             try:

@@ -253,6 +253,8 @@ COMMANDS: dict[str, tuple[str, dict[str, Example]]] = {
         "--shared": E("", set_going("serve_stdio", "serve_front")),
         "--host": E("::1", line="--transport http"), "--port": E("1", line="--transport http"),
         "--token-file": E("token", line="--transport http"), "--allow-host": E("proxy", line="--transport http"),
+        **{name: E(text, line="--transport http")
+           for name, text in (("--issuer", "https://x.y"), ("--audience", "https://x.y"), ("--principal-claim", "x"))},
         "--workspace": E("docs"), "--profile": E("core"),
     }),
     "doctor": ("--json", {
