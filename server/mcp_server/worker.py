@@ -24,8 +24,8 @@ from speckit_memory.server.replies.worker_calls import ThreadLimits, share_one_a
 from speckit_memory.server.workspace.idle_workspaces import IDLE_SECONDS, LOOK_SECONDS, close_unused
 from speckit_memory.server.workspace.workspace import Workspace
 
-MOST_PRINCIPALS = 8
-"""Principals of a workspace whose stores a worker holds open: each worker opens its own."""
+MOST_PRINCIPALS = 4
+"""Principals of a workspace whose stores a worker holds open: each has connections in each worker."""
 
 
 class Worker:

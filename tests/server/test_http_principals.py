@@ -14,10 +14,12 @@ from typing import Any, cast
 import anyio
 import httpx2
 import pytest
+from files import write_file
 from local_issuer import AUDIENCE, LocalIssuer, local_issuer
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp_types import ResourceTemplateReference
 from postgres_server import server
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -200,6 +202,19 @@ def post(url: str, message: dict[str, Any], token: str = "", session: str = "") 
     )
 
 
+async def sees(client: Client, word: str) -> set[bool]:
+    """Whether a word is in each of what a client can list, find or complete; asked twice, for what is kept of
+    answers."""
+    told: list[Any] = []
+    for _ in range(2):
+        told += [(await client.call_tool("memory_search", {"query": "quokka"})).structured_content]
+        told += [(await client.call_tool("memory_list", {})).structured_content]
+        told += [(await client.list_resources(cursor="0")).model_dump_json()]
+        reference = ResourceTemplateReference(uri="memory://{+key}")
+        told += [(await client.complete(reference, {"name": "key", "value": ""})).model_dump_json()]
+    return {word in json.dumps(each) for each in told}
+
+
 async def saves_and_lists(client: Client, name: str) -> list[str]:
     saved = await client.call_tool(
         "memory_save", {"content": f"# Note of {name}\n\nThe word is {name}.\n", "title": name}
@@ -222,6 +237,20 @@ def test_principals_of_both_kinds_of_tokens_share_a_server_and_no_session(
         tokens = {**TOKENS, "carl": issuer.token("carl")}
         for name, token in tokens.items():
             assert with_client(url, token, lambda client, name=name: saves_and_lists(client, name))
+        if engine == "postgres":
+            write_file(tmp_path / "private" / "anna" / "quokka.md", "# Quokka\n\nIt is a quokka.\n")
+
+            async def saves(client: Client) -> set[bool]:
+                saved = await client.call_tool("memory_save", {"filePath": "private/anna/quokka.md"})
+                assert not saved.is_error, saved.structured_content
+                return await sees(client, "private/anna")
+
+            seen = {"anna": with_client(url, tokens["anna"], saves)}
+            seen |= {
+                name: with_client(url, tokens[name], lambda client: sees(client, "private/anna"))
+                for name in ("bob", "carl", "anna")
+            }
+            assert seen == {"anna": {True}, "bob": {False}, "carl": {False}}
         begun = {name: post(url, INITIALIZE, token).headers["mcp-session-id"] for name, token in tokens.items()}
         for owner, session in begun.items():
             for name, token in tokens.items():
