@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,6 +79,11 @@ class Servers:
         app = Starlette(routes=[Route("/call", answer), Route("/stream", answer)], lifespan=lifespan)
         return PrincipalServer(cast(Any, workspace), app)
 
+    def requests(self, principal: str) -> int:
+        """Requests of a principal in progress."""
+        found = self.served._servers.get(principal)
+        return found.requests if found else 0
+
     async def ask(self, principal: str | None, path: str = "/call") -> str:
         """The answer to a request of a principal; None for one without a token."""
         scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []}
@@ -134,7 +140,7 @@ def test_the_least_recently_used_store_is_closed_and_its_server_ends_unless_a_re
             assert not servers.workspaces["bob"].is_open
             assert servers.workspaces[""].is_open
             group.start_soon(servers.ask, "anna", "/stream")
-            await until(lambda: servers.served._servers["anna"].requests == 1)
+            await until(lambda: servers.requests("anna") == 1)
             servers.workspaces["anna"].in_call = True
             for principal in ("carl", "dora"):
                 await servers.ask(principal)
@@ -144,7 +150,7 @@ def test_the_least_recently_used_store_is_closed_and_its_server_ends_unless_a_re
             await until(lambda: not servers.workspaces["anna"].is_open)
             assert "anna" in servers.running  # its stream goes on
             servers.streams.set()
-            await until(lambda: not servers.served._servers["anna"].requests)
+            await until(lambda: not servers.requests("anna"))
             await servers.ask("dora")
             await until(lambda: sorted(servers.running) == ["", "carl", "dora"])
             assert await servers.ask("anna") == "anna"
@@ -215,7 +221,14 @@ async def sees(client: Client, word: str) -> set[bool]:
     return {word in json.dumps(each) for each in told}
 
 
-async def saves_and_lists(client: Client, name: str) -> list[str]:
+async def lists(client: Client) -> list[dict[str, Any]]:
+    listed = await client.call_tool("memory_list", {})
+    assert listed.structured_content is not None
+    rows: list[dict[str, Any]] = listed.structured_content["data"]["memories"]
+    return rows
+
+
+async def saves_and_finds(client: Client, name: str) -> list[str]:
     saved = await client.call_tool(
         "memory_save", {"content": f"# Note of {name}\n\nThe word is {name}.\n", "title": name}
     )
@@ -236,7 +249,9 @@ def test_principals_of_both_kinds_of_tokens_share_a_server_and_no_session(
     with local_issuer() as issuer, serving(tmp_path, issuer, store, "--workers", str(workers)) as url:
         tokens = {**TOKENS, "carl": issuer.token("carl")}
         for name, token in tokens.items():
-            assert with_client(url, token, lambda client, name=name: saves_and_lists(client, name))
+            assert with_client(url, token, partial(saves_and_finds, name=name))
+        rows = with_client(url, tokens["bob"], lists)
+        assert {row["key"]: row["created_by"] for row in rows} == {f"memories/{name}.md": name for name in tokens}
         if engine == "postgres":
             write_file(tmp_path / "private" / "anna" / "quokka.md", "# Quokka\n\nIt is a quokka.\n")
 
@@ -247,7 +262,7 @@ def test_principals_of_both_kinds_of_tokens_share_a_server_and_no_session(
 
             seen = {"anna": with_client(url, tokens["anna"], saves)}
             seen |= {
-                name: with_client(url, tokens[name], lambda client: sees(client, "private/anna"))
+                name: with_client(url, tokens[name], partial(sees, word="private/anna"))
                 for name in ("bob", "carl", "anna")
             }
             assert seen == {"anna": {True}, "bob": {False}, "carl": {False}}

@@ -41,7 +41,7 @@ def token_file(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 def subject(tokens: StaticTokens, token: str) -> str | None:
     found = anyio.run(tokens.verify_token, token)
-    return found and found.subject
+    return found.subject if found else None
 
 
 def test_each_line_of_a_token_file_names_a_principal_and_a_new_token_may_stand_next_to_the_old_one(
@@ -86,7 +86,7 @@ def test_an_empty_token_file_and_one_that_others_can_read_are_refused(tmp_path: 
     for mode in (0o604, 0o620, 0o644):
         with pytest.raises(SpeckitError, match=f"E037.*{mode:04o}"):
             read_tokens(token_file(tmp_path, f"anna {ANNA}\n", mode))
-    assert read_tokens(token_file(tmp_path, f"anna {ANNA}\n", 0o640))
+    assert subject(read_tokens(token_file(tmp_path, f"anna {ANNA}\n", 0o640)), ANNA) == "anna"
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def principals(issuer: LocalIssuer, *tokens: str, claim: str = "sub") -> list[st
     async def verify() -> list[str | None]:
         verifier = JwtVerifier(IssuerKeys(issuer.url), AUDIENCE, claim)
         found = [await verifier.verify_token(token) for token in tokens]
-        return [access and access.subject for access in found]
+        return [access.subject if access else None for access in found]
 
     return anyio.run(verify)
 
@@ -275,13 +275,14 @@ def test_keys_of_unknown_kinds_and_damaged_ones_are_passed_over(issuer: LocalIss
 
 
 def test_scopes_are_those_of_the_token_in_either_form(issuer: LocalIssuer) -> None:
-    async def scopes(**claims: Any) -> list[str]:
-        found = await JwtVerifier(IssuerKeys(issuer.url), AUDIENCE, "sub").verify_token(issuer.token(**claims))
-        assert found is not None
-        return found.scopes
+    verifier = JwtVerifier(IssuerKeys(issuer.url), AUDIENCE, "sub")
 
-    forms: list[dict[str, Any]] = [{}, {"scope": None, "scp": ["memory"]}, {"scope": None}]
-    assert [anyio.run(lambda each=each: scopes(**each)) for each in forms] == [["openid", "memory"], ["memory"], []]
+    async def scopes() -> list[list[str] | None]:
+        forms: list[dict[str, Any]] = [{}, {"scope": None, "scp": ["memory"]}, {"scope": None}]
+        found = [await verifier.verify_token(issuer.token(**form)) for form in forms]
+        return [access.scopes if access else None for access in found]
+
+    assert anyio.run(scopes) == [["openid", "memory"], ["memory"], []]
 
 
 def test_an_issuer_describes_itself_at_the_places_of_both_specifications() -> None:
