@@ -163,7 +163,7 @@ def test_a_server_that_has_begun_to_end_takes_no_connection_and_says_nothing_els
     [
         (["--host", "0.0.0.0"], "E031", "--host 0.0.0.0 can be reached by others and needs --token-file or --issuer"),
         (["--token-file", "nowhere"], "E010", "does not exist"),
-        (["--token-file", "short"], "E032", "cannot be used"),
+        (["--token-file", "short"], "E032", "short:1:1: "),
         (["--host", "203.0.113.7", "--token-file", "good"], "E034", "cannot listen on 203.0.113.7"),
     ],
 )
@@ -176,5 +176,5 @@ def test_an_unsafe_or_impossible_address_is_refused(
         (tmp_path / file).chmod(0o600)
     ran = call(tmp_path, ["serve", "--transport", "http", "--port", "0", *arguments])
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith(f"error {code}: ")
+    assert code in ran.err.splitlines()[0]
     assert message in ran.err
