@@ -6,8 +6,8 @@ inside one `Database.snapshot_read`, so that all rows come from one snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -20,6 +20,9 @@ from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.memory.store.tables.vectors import vectors
 from speckit_memory.pipeline.arithmetic import distinct
 from speckit_memory.pipeline.ports import Ids, Vectors
+
+MEMORIES_AT_ONCE = 100
+"""Memories whose tokens are read at a time."""
 
 
 def load_attributes(connection: Connection, ids: Sequence[int] | Ids | None = None) -> list[tuple[Any, ...]]:
@@ -34,10 +37,21 @@ def load_chunks(connection: Connection, ids: Sequence[int] | Ids | None = None) 
     """
     # In this order a covering index serves the query of the chunks, and their texts stay unread.
     chunks = _select(connection, "SELECT id, memory_id, ordinal FROM chunks", "memory_id", ids, "memory_id, ordinal")
-    for memory, of_memory in groupby(chunks, itemgetter(1)):
-        tokens = tokens_of(connection, memory)
+    for memory, of_memory, tokens in with_tokens(connection, groupby(chunks, itemgetter(1))):
         for chunk, _, ordinal in of_memory:
             yield chunk, memory, ordinal, tokens[ordinal] if ordinal < len(tokens) else ""
+
+
+def with_tokens(
+    connection: Connection, groups: Iterable[tuple[int, Iterable[tuple[Any, ...]]]]
+) -> Iterator[tuple[int, list[tuple[Any, ...]], list[str]]]:
+    """Memories and rows about each, with the tokens of its passages, which are read for some memories at a time."""
+    taken = ((memory, list(of_memory)) for memory, of_memory in groups)
+    wanted = "SELECT memory_id, tokens FROM texts WHERE memory_id IN (SELECT value FROM carray(?))"
+    while some := list(islice(taken, MEMORIES_AT_ONCE)):
+        packed = dict(rows(connection, wanted, (integers([memory for memory, _ in some]),)))
+        for memory, of_memory in some:
+            yield memory, of_memory, unpack_tokens(packed.get(memory, b""))
 
 
 def tokens_of(connection: Connection, memory: int) -> list[str]:

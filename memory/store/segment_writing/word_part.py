@@ -47,8 +47,7 @@ def write_passages(connection: Connection, writer: Writer, spill: Spill) -> None
     writer.add("chunks.rows", table_of_rows(_ids(connection, "SELECT id FROM chunks ORDER BY id")))
     passages = Runs(spill, ordered=True)
     # the passages of a memory have consecutive ids
-    for memory, chunks in groupby(connection.execute(_CHUNKS), itemgetter(0)):
-        tokens = loading.tokens_of(connection, memory)
+    for _, chunks, tokens in loading.with_tokens(connection, groupby(connection.execute(_CHUNKS), itemgetter(0))):
         for _, ordinal in chunks:
             passages.add(_tokens(tokens[ordinal : ordinal + 1]))
     write_index(writer, "body.chunk", passages)
