@@ -136,7 +136,14 @@ def _names(url: str) -> tuple[str, str]:
 
 
 def connect(url: str, vector: int, workspace: int, principal: str = "") -> Any:
-    """A new session of a principal in a workspace. Raises the driver's errors."""
+    """A new session in a workspace. Raises the driver's errors.
+
+    Args:
+        url: The address of the database.
+        vector: The number of pgvector's type.
+        workspace: The number of the workspace.
+        principal: Whose private rows are shown; `*` for those of all.
+    """
     import psycopg
 
     from speckit_memory.memory.store.postgres.adapters import adapters
