@@ -56,13 +56,18 @@ def served(memory: Memory) -> MemoryServer:
     return build(Workspace(lambda _: memory, memory.session.settings), warm_up=False, limits=ThreadLimits())
 
 
+def content(result: Any) -> dict[str, Any]:
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
 def answer(memory: Memory, *wanted: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The answers of tools, one after the other."""
 
     async def call() -> list[dict[str, Any]]:
         made = served(memory)
         async with Client(made):
-            return [(await made.call_tool(tool, arguments)).structured_content or {} for tool, arguments in wanted]
+            return [content(await made.call_tool(tool, arguments)) for tool, arguments in wanted]
 
     return anyio.run(call)
 
@@ -198,7 +203,7 @@ def attack(memory: Memory, number: int, tally: Tally) -> tuple[int, list[Any]]:
             placed = list(calls.every_place(tools, drawn, NAMES))
             chosen = drawn.sample(placed, min(len(placed), number // 2))
             for tool, arguments in (*chosen, *islice(calls.at_will(tools, drawn, NAMES), number - len(chosen))):
-                found = (await made.call_tool(tool, arguments)).structured_content or {}
+                found = content(await made.call_tool(tool, arguments))
                 if SECRET in json.dumps(found):
                     telling.append((tool, arguments, found))
                 assert "error" not in found or found["error"]["code"] in CODES, (tool, arguments, found)
@@ -354,3 +359,8 @@ def test_a_file_with_private_folders_of_others_is_not_copied_into_postgresql(tmp
             assert [problem.code for problem in caught.value.problems] == ["E014"]
         else:
             assert copy_store(tmp_path / "memory.db", target, lambda *_: None).memories == 1
+            back = tmp_path / "back.db"
+            copy_store(target, back, lambda *_: None)
+            with opened(tmp_path, address, "bob") as bob, Memory.open(back, root=tmp_path, environ={}) as file:
+                assert (bob.list()[1], file.list()[1]) == (0, 1)
+                assert rows_of(bob)["chunks"] == "[]"

@@ -154,7 +154,7 @@ def connect(url: str, vector: int, workspace: int, principal: str = "", schema: 
         url: The address of the database.
         vector: The number of pgvector's type.
         workspace: The number of the workspace.
-        principal: Whose private rows it sees; empty: nobody's.
+        principal: Whose private rows are shown; `*` for those of all.
         schema: The name of the schema.
     """
     import psycopg

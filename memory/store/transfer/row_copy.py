@@ -271,6 +271,7 @@ def parts(source: Connection) -> list[_Part]:
     facts about the whole store, since storing vectors writes some of them."""
     tables = dict(derived().tables)
     meta = tables.pop("meta")
+    del tables["private_ids"]  # PostgreSQL keeps it itself, and in a file nothing is private
     left_out = ", ".join(f"'{key}'" for key in OF_THE_FILE)
     return [
         *map(_TableRows, tables.values()),
