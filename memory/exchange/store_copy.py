@@ -180,7 +180,7 @@ def _copy_evaluation(
 
     With None, empties that of another store whose copy to this place was interrupted.
     """
-    place = target if address_at(target) else evaluation_file(target)
+    place = evaluation_file(target)
     copied = evaluation_parts()
     database = evaluation_at(place, create=records is not None, busy_timeout_ms=BUSY_TIMEOUT_MS, unfinished=True)
     with closing(database), translate_errors(place):
@@ -198,14 +198,14 @@ def _copy_evaluation(
 
 def _finish(copy: Database, target: Path) -> None:
     """Gives the copy its name."""
+    if unfinished_file(evaluation_file(target)).exists():
+        _rename(evaluation_file(target))
     if isinstance(copy, PostgresDatabase):
         with copy.write() as txn:
             workspaces.give_name(copy, txn, SCHEMAS)
-        return
-    copy.close()
-    if unfinished_file(evaluation_file(target)).exists():
-        _rename(evaluation_file(target))
-    _rename(target)
+    else:
+        copy.close()
+        _rename(target)
 
 
 def _rename(target: Path) -> None:

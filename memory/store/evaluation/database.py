@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from speckit_memory.config.workspace.store_address import address_at, store_label
+from speckit_memory.config.workspace.store_address import address_at, principal_at, store_label
 from speckit_memory.memory.store.evaluation import attribution, losses, observations, query_facts
 from speckit_memory.memory.store.evaluation.file import EvaluationFile
 from speckit_memory.memory.store.evaluation.records import (
@@ -40,11 +40,12 @@ BUSY_TIMEOUT_MS = 1_000
 def evaluation_file(store: Path) -> Path:
     """Path of a store's evaluation database: `memory.evaluation.db` next to `memory.db`.
 
-    That of a store in PostgreSQL is in its database, and the path is the store link; but a file next to the link, which
-    earlier versions made, is used as long as it is there.
+    That of a store in PostgreSQL is in its database, and the path is the store link. But what a principal asks is
+    recorded in a file of its own, next to its link.
     """
-    file = store.parent / f"{store.stem}.evaluation.db"
-    return store if address_at(store) and not file.exists() else file
+    if address_at(store) and not principal_at(store):
+        return store
+    return store.parent / f"{store.stem}.evaluation.db"
 
 
 def evaluation_label(path: Path) -> str:

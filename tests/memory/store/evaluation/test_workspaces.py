@@ -16,6 +16,7 @@ from storing.evaluations import observation, record_everything
 
 from speckit_memory import Memory
 from speckit_memory.config.workspace.options import RecordingOptions
+from speckit_memory.config.workspace.store_address import address_at, store_link
 from speckit_memory.engine.recording.recorder import Recorder
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.evaluation import observations, schema
@@ -190,12 +191,14 @@ def test_a_workspace_without_records_has_no_evaluation_database(link: Path) -> N
         EvaluationDatabase.open(link, create=False)
 
 
-def test_a_file_next_to_a_store_link_is_used_as_long_as_it_is_there(link: Path) -> None:
-    beside = link.with_name("memory.evaluation.db")
-    record_everything(beside)
-    assert evaluation_file(link) == beside
-    beside.unlink()
-    assert evaluation_file(link) == link
+def test_what_a_principal_asks_is_recorded_in_a_file_of_its_own(link: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ".speckit"
+    anna, bob = (store_link(address_at(link), folder, "the test", principal=name) for name in ("anna", "bob"))
+    record_everything(evaluation_file(anna), SECRET)
+
+    assert evaluation_file(anna) == anna.with_name("memory.evaluation.db")
+    assert open_if_there(evaluation_file(bob)) is None
+    assert open_if_there(evaluation_file(link)) is None
 
 
 def test_questions_have_other_digests_in_each_workspace(link: Path, tmp_path: Path) -> None:

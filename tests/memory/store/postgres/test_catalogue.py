@@ -90,6 +90,7 @@ OPEN = {
 """Tables that refer to no memory, and what they hold."""
 
 
+@pytest.mark.parametrize("session", [STORE], indirect=True)
 def test_every_table_that_refers_to_a_memory_shows_private_rows_to_their_owner_alone(session: Any) -> None:
     conditions = dict(
         session.execute(

@@ -13,6 +13,7 @@ from postgres_server import database, link_at
 
 from speckit_memory import Memory
 from speckit_memory.errors import SpeckitError
+from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.postgres.schema import LARGE
 
@@ -61,19 +62,24 @@ def stores(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
 
 
 def sent_by(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The statements that are sent from now on, each with values that were sent with it."""
+    """The statements about the store that are sent from now on, each with values that were sent with it."""
     import psycopg
 
     sent: dict[str, Any] = {}
+
+    def of_store(cursor: Any) -> bool:
+        return EVALUATION.schema not in cursor.connection.info.get_parameters()["options"]
+
     for cursor in (psycopg.RawCursor, psycopg.RawServerCursor):
         execute, many = cursor.execute, cursor.executemany
 
         def note(self: Any, sql: str, values: Any = None, *, _execute: Any = execute, **options: Any) -> Any:
-            sent[sql] = values
+            if of_store(self):
+                sent[sql] = values
             return _execute(self, sql, values, **options)
 
         def note_many(self: Any, sql: str, values: Any, *, _many: Any = many, **options: Any) -> Any:
-            if values:
+            if values and of_store(self):
                 sent[sql] = values[0]
             return _many(self, sql, values, **options)
 
@@ -137,7 +143,7 @@ def test_no_row_of_a_partition_is_seen_but_through_the_whole_table(stores: tuple
     assert set(seen.values()) == {0}
 
 
-@pytest.mark.parametrize("number", ["-1", "many", "257", ""])
+@pytest.mark.parametrize("number", ["-1", "many", "257"])
 def test_a_number_of_partitions_that_is_none_is_refused(tmp_path: Path, number: str) -> None:
     with pytest.raises(SpeckitError, match=f"E030 partitions is '{number}'; accepted: 0 to 256"):
         Database.open(link_at(tmp_path / "m.db", f"{database('divided')}&partitions={number}"))
