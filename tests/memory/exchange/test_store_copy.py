@@ -149,7 +149,7 @@ def test_a_copy_stopped_anywhere_is_not_served_and_continues(
             with pytest.raises(SpeckitError, match=r"E020 .* not finished"):
                 Database.open(target)
     assert stops * step > 50
-    assert {table.name for table in done.tables} >= set(derived().tables)
+    assert {table.name for table in done.tables} >= set(derived().tables) - {"private_ids"}
     with Database.open(target, create=False) as database:
         assert database.check() == []
     if source != full:
