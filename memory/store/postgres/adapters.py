@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ _HEADER = struct.Struct(">iiI")
 """The number of dimensions of an array, whether it may hold NULL, and the type of its elements."""
 _SIZE = struct.Struct(">ii")
 """The number of elements, and the number of the first one."""
+_NULL = b"\xff\xff\xff\xff"
 
 
 NO_CHARACTER = "\ufdd0"
@@ -94,42 +95,41 @@ class _ListDumper(Dumper):
     element: int
 
     def dump(self, obj: Sequence[Any]) -> bytes:
-        parts = [_HEADER.pack(1 if obj else 0, 1, self.element), *([_SIZE.pack(len(obj), 1)] if obj else [])]
-        for each in obj:
-            if each is None:
-                parts.append(b"\xff\xff\xff\xff")
-            else:
-                data = self.encoded(each)
-                parts += (len(data).to_bytes(4, "big"), data)
-        return b"".join(parts)
+        head = _HEADER.pack(1, 1, self.element) + _SIZE.pack(len(obj), 1) if obj else _HEADER.pack(0, 0, self.element)
+        parts = [part for data in self.encoded(obj) for part in ((_NULL, b"") if data is None else _sized(data))]
+        return head + b"".join(parts)
 
-    def encoded(self, element: Any) -> bytes:
-        """The binary form of an element."""
+    def encoded(self, elements: Sequence[Any]) -> Iterable[bytes | None]:
+        """The binary form of each element."""
         raise NotImplementedError
+
+
+def _sized(data: bytes) -> tuple[bytes, bytes]:
+    return len(data).to_bytes(4, "big"), data
 
 
 class _IntegersDumper(_ListDumper):
     oid = INT8_ARRAY
     element = 20
 
-    def encoded(self, element: int) -> bytes:
-        return element.to_bytes(8, "big", signed=True)
+    def encoded(self, elements: Sequence[int | None]) -> Iterable[bytes | None]:
+        return (None if each is None else each.to_bytes(8, "big", signed=True) for each in elements)
 
 
 class _TextsDumper(_ListDumper):
     oid = TEXT_ARRAY
     element = 25
 
-    def encoded(self, element: str) -> bytes:
-        return element.replace("\0", NO_CHARACTER).encode()
+    def encoded(self, elements: Sequence[str]) -> Iterable[bytes | None]:
+        return (each.replace("\0", NO_CHARACTER).encode() for each in elements)
 
 
 class _BlobsDumper(_ListDumper):
     oid = BYTEA_ARRAY
     element = 17
 
-    def encoded(self, element: bytes) -> bytes:
-        return element
+    def encoded(self, elements: Sequence[bytes | None]) -> Iterable[bytes | None]:
+        return elements
 
 
 def adapters(vector: int) -> AdaptersMap:

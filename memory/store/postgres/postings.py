@@ -7,23 +7,33 @@ word holds the lengths of the fields, added up; every memory with words has one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from speckit_memory.memory.store.file.splitting import ANALYSED, WRITTEN, split
 from speckit_memory.memory.store.postgres.adapters import Blobs, Integers, Texts
 
+Numbers = NDArray[np.int64]
+Fields = Sequence[Sequence[str]]
+"""The words of each field."""
 FIELD = 2
 """Bits of a field in a place."""
 FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "body")}
 """The fields of each full-text table; a place has their number here."""
 COLUMNS = {ANALYSED: "analysed", WRITTEN: "written"}
 """The columns of places."""
+_WORD = 32
+"""Bits of the number of a word, above which is that of its memory."""
 _INSERT = (
+    "INSERT INTO postings (term, memory_id, analysed, written) "
+    "SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[])"
+)
+_INSERT_LENGTHS = (
     "INSERT INTO postings (term, memory_id, words, analysed, written) "
-    "SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])"
+    "SELECT '', * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[])"
 )
 
 
@@ -32,11 +42,9 @@ def field_and_offset(place: int) -> tuple[int, int]:
     return place & (1 << FIELD) - 1, place >> FIELD
 
 
-def pack(lists: Sequence[Sequence[int]]) -> list[bytes]:
-    """The stored form of each list of ascending numbers."""
-    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+def pack(numbers: Numbers, sizes: Numbers) -> list[bytes]:
+    """The stored form of lists of ascending numbers, given one after the other with their sizes."""
     ends = np.cumsum(sizes)
-    numbers = np.fromiter(chain.from_iterable(lists), np.int64)
     gaps = np.diff(numbers, prepend=0)
     first = (ends - sizes)[sizes > 0]
     gaps[first] = numbers[first]
@@ -103,30 +111,44 @@ class PostingChanges:
                 yield f"DELETE FROM postings WHERE {of_these} AND {other} IS NULL", [Integers(part)]
                 lengths = ", words = NULL" if kind == ANALYSED else ""
                 yield f"UPDATE postings SET {column} = NULL{lengths} WHERE {of_these}", [Integers(part)]
-        if rows := sorted(row for memory, fields in come.items() if fields for row in _rows(memory, fields)):
-            terms, memories, words = zip(*(row[:3] for row in rows), strict=True)
-            columns = [Blobs(_packed([row[3 + kind] for row in rows])) for kind in COLUMNS]
-            yield _INSERT, [Texts(terms), Integers(memories), Integers(words), *columns]
+        if come := {memory: fields for memory, fields in come.items() if fields}:
+            yield _INSERT_LENGTHS, _lengths(come)
+            yield _INSERT, _words(come)
 
 
-def _rows(memory: int, fields: Mapping[int, list[list[str]]]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a memory: word, memory, number of all words, and places of each kind."""
-    of_word: dict[str, list[list[int] | None]] = {}
-    for kind, of_kind in fields.items():
-        for field, words in enumerate(of_kind):
-            for place, word in enumerate(words):
-                found = of_word.setdefault(word, [None, None])
-                places = found[kind]
-                if places is None:
-                    places = found[kind] = []
-                places.append(place << FIELD | field)
-    ends = {kind: list(accumulate(map(len, of_kind))) for kind, of_kind in fields.items()}
-    yield "", memory, ends[ANALYSED][-1] if ANALYSED in ends else None, ends.get(ANALYSED), ends.get(WRITTEN)
-    for word, (analysed, written) in of_word.items():
-        yield word, memory, None, analysed and sorted(analysed), written and sorted(written)
+def _lengths(come: Mapping[int, Mapping[int, Fields]]) -> list[Any]:
+    """Memories, the numbers of their analysed words, and the lengths of their fields, a list for each column."""
+    columns = []
+    for kind in COLUMNS:
+        ends = [np.cumsum([*map(len, fields[kind])]) if kind in fields else None for fields in come.values()]
+        columns.append(Blobs(None if each is None else pack(each, np.array([len(each)]))[0] for each in ends))
+    words = (sum(map(len, fields[ANALYSED])) if ANALYSED in fields else None for fields in come.values())
+    return [Integers(come), Integers(words), *columns]
 
 
-def _packed(lists: Sequence[list[int] | None]) -> list[bytes | None]:
-    """The stored forms of the lists that there are."""
-    packed = iter(pack([each for each in lists if each is not None]))
-    return [None if each is None else next(packed) for each in lists]
+def _words(come: Mapping[int, Mapping[int, Fields]]) -> list[Any]:
+    """Words, memories, and places of each kind, a list for each column."""
+    numbers: dict[str, int] = {}
+    of_kind: list[tuple[Numbers, list[bytes]]] = []
+    for kind in COLUMNS:
+        keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for memory, fields in enumerate(come.values()):
+            for field, words in enumerate(fields.get(kind, ())):
+                found = np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)
+                keys.append(found | memory << _WORD)
+                places.append(np.arange(len(words)) << FIELD | field)
+        key, place = np.concatenate(keys), np.concatenate(places)
+        order = np.lexsort((place, key))
+        distinct, sizes = np.unique(key, return_counts=True)
+        of_kind.append((distinct, pack(place[order], sizes)))
+    rows = np.union1d(of_kind[0][0], of_kind[1][0])
+    columns = [Blobs([None]) * len(rows) for _ in of_kind]
+    for column, (distinct, packed) in zip(columns, of_kind, strict=True):
+        for row, each in zip(rows.searchsorted(distinct).tolist(), packed, strict=True):
+            column[row] = each
+    terms, memories = list(numbers), list(come)
+    return [
+        Texts(terms[number] for number in (rows & (1 << _WORD) - 1).tolist()),
+        Integers(memories[number] for number in (rows >> _WORD).tolist()),
+        *map(Blobs, columns),
+    ]

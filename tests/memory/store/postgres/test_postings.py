@@ -29,7 +29,8 @@ def store(tmp_path: Path) -> Iterator[Database]:
 def test_packed_places_are_unpacked_as_they_were(lists: list[list[int]]) -> None:
     from speckit_memory.memory.store.postgres.postings import pack, unpack
 
-    assert list(unpack(pack(lists))) == lists
+    numbers = np.array([number for each in lists for number in each], np.int64)
+    assert list(unpack(pack(numbers, np.array([*map(len, lists)], np.int64)))) == lists
 
 
 def fill(txn: Any, memory: int) -> None:
