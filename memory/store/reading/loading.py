@@ -121,7 +121,7 @@ def load_vectors_of_chunks(connection: Connection, chunks: Ids) -> tuple[Ids, Ve
         "SELECT v.rowid, v.embedding FROM carray(?) AS wanted CROSS JOIN chunk_vectors AS v ON v.rowid = wanted.value",
         (integers(distinct(chunks)),),
     )
-    return _as_matrix(found, size)
+    return _as_matrix(sorted(found), size)  # another engine may join them in any order
 
 
 def _as_matrix(found: Sequence[tuple[int, bytes]], size: int) -> tuple[Ids, Vectors]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,3 +132,18 @@ def test_ties_are_cut_like_a_full_sort_would(
     with new_database() as database:
         fill(database, document, rows)
         assert answer(database, query, limit, scope) == expected(rows, query, limit, allowed)
+
+
+def test_vectors_of_chunks_come_in_the_order_of_their_ids_however_an_engine_joins_them(
+    database: Database, document: Make, unit: Unit
+) -> None:
+    rows = unit(*range(40))
+    fill(database, document, rows)
+    connection: Any = database.reader()
+    if database.shared:  # the plan that it prefers for many vectors, over rows that lie in another order
+        connection.fetch("UPDATE chunk_vectors SET embedding = embedding WHERE rowid < 20", [])
+        for kind in ("nestloop", "mergejoin", "indexscan", "bitmapscan"):
+            connection.fetch(f"SELECT set_config('enable_{kind}', 'off', false)", [])
+    ids, found = loading.load_vectors_of_chunks(connection, np.array([31, 2], np.int64))
+    assert ids.tolist() == [2, 31]
+    assert np.array_equal(found, rows[ids - 1])
