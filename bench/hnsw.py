@@ -3,7 +3,7 @@
 Starts a server whose data is in the folder SERVER, stores the passages of collections (see `bench.vector_lists`) in it,
 and builds the index as an index run does. Printed are the share of the 50 nearest that is found, on the average and of
 the worst question, the milliseconds of a question, of comparing all and by the index, both in the server, the time of
-building, and sizes. Figures stand in docs/scaling.md.
+building, and sizes. Figures are in docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.hnsw", description=__doc__)
     parser.add_argument("server", type=Path, help="an empty folder for the server's data")
     parser.add_argument("folders", nargs="+", type=Path, help="collections in the form of BEIR")
-    parser.add_argument("--rows", type=int, default=200_000, help="so many passages (default: %(default)s)")
-    parser.add_argument("--questions", type=int, default=300, help="so many, at random (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=200_000, help="number of passages (default: %(default)s)")
+    parser.add_argument("--questions", type=int, default=300, help="questions drawn (default: %(default)s)")
     asked = parser.parse_args()
     rows, questions = embedded(collections(asked.folders))
     chosen = np.random.default_rng(0).permutation(len(questions))[: asked.questions]

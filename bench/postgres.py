@@ -244,7 +244,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="new processes of each kind (default: %(default)s)")
     parser.add_argument("--copied", action="store_true", help="fill PostgreSQL by a copy, not by indexing")
     parser.add_argument("--partitions", type=int, default=0, help="of large tables (default: %(default)s)")
-    parser.add_argument("--clients", type=int, default=0, help="measure the throughput of servers with so many clients")
+    parser.add_argument(
+        "--clients", type=int, default=0, help="number of clients of the throughput (default: not measured)"
+    )
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:

@@ -1,4 +1,4 @@
-"""Private folders: in a store in PostgreSQL, what lies in `private/NAME/` is for the principal NAME alone."""
+"""Private folders: in a store in PostgreSQL, what is in `private/NAME/` is for the principal NAME alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from speckit_memory.errors import Problem
 
 KeyTest = Callable[[str], bool]
-"""Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+"""Whether a key, or a folder with a slash at its end, is in the private folder of another principal."""
 PRIVATE = "private"
 """The folder in the root of a workspace, in lower or upper case."""
 

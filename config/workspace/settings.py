@@ -24,7 +24,7 @@ from speckit_memory.errors import SpeckitError
 
 DB_VARIABLE = "SPECKIT_DB"
 PRINCIPAL_VARIABLE = "SPECKIT_PRINCIPAL"
-"""The person or program that this process acts for (docs/postgresql.md). Unset: nobody in particular."""
+"""The person or program that this process acts for (docs/postgresql.md). Unset: none."""
 READ_FROM_VARIABLE = "SPECKIT_READ_FROM"
 """Addresses of replicas of a store in PostgreSQL, with spaces between them."""
 PIPELINE_VARIABLE = "SPECKIT_PIPELINE"
@@ -125,8 +125,8 @@ class Settings:
     `pipeline` is a path, the name of a preset or a label for a value, and `pipeline_by` its origin: the call, an
     environment variable, the path of the workspace's file, or `SHIPPED`. `overrides` are step parameters set by the
     call; `recording` sets which queries are recorded; `vector_index` decides which stores have a vector index;
-    `entities` tells whether background work links documents that share names; `principal` is who writes and, in
-    PostgreSQL, whose private folder is read, "" for nobody in particular.
+    `entities` tells whether background work links documents that share names; `principal` is the author of writes, "" for none;
+    in PostgreSQL it alone reads its private folder.
     """
 
     db: Path
@@ -142,7 +142,7 @@ class Settings:
     principal: str = ""
 
     def is_closed(self, key: str) -> bool:
-        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        """Whether a key, or a folder with a slash at its end, is in the private folder of another principal."""
         return private_owner(key) not in ("", self.principal) and bool(address_at(self.db))
 
     @property

@@ -117,7 +117,7 @@ def store_label(path: Path) -> str:
 def store_link(address: str, folder: Path, origin: str, principal: str = "") -> Path:
     """The path of the store link for an address and a principal, which is written if it is missing.
 
-    What lies next to the link is made from what the principal may see, so each principal has a link of its own.
+    What lies next to the link is made from what the principal may see, so each principal has a separate link.
 
     An address that libpq's variables lead to another store has another folder.
 

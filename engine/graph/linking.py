@@ -30,7 +30,7 @@ WANTED_COVERAGE = 0.6
 class NamedEdge:
     """An edge with the keys of its ends.
 
-    `created_by` is its origin, and `principal` who added it, "" for nobody in particular.
+    `created_by` is its origin, and `principal` who added it, "" for none.
     `said` is the strength its maker gave, if use has changed it. `only_stored` says why no document declares an edge
     that was just made, "" if one does.
     """

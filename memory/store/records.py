@@ -149,7 +149,7 @@ class MemoryRecord:
     promotion: Promotion | None
     """None where the tier is the one that the document declares."""
     created_by: str = ""
-    """The principal that wrote it first, "" for nobody in particular."""
+    """The principal that wrote it first, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +167,4 @@ class Edge:
     said: float | None = None
     """The strength given by its creator, where use has changed `strength` since; otherwise None."""
     principal: str = ""
-    """The principal that added it, "" for nobody in particular."""
+    """The principal that added it, "" for none."""

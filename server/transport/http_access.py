@@ -79,7 +79,7 @@ def guards_of(access: AccessOptions, paths: Iterable[str]) -> tuple[dict[str, Pa
     routes: list[Route] = []
     for path in paths:
         audience = access.audience.rstrip("/") + path.removeprefix(PATH)
-        # the SDK's settings keep both addresses as they are written
+        # the SDK's settings keep both addresses unchanged
         auth = AuthSettings.model_validate(
             {"issuer_url": access.issuer, "resource_server_url": audience, "validate_token_resource": False}
         )

@@ -24,7 +24,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_secure(address: str) -> bool:
-    """Whether nobody on the way can change what is read there: https, or http on this machine."""
+    """Whether no one on the way can change what is read there: https, or http on this machine."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))

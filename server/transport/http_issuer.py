@@ -22,13 +22,13 @@ from speckit_memory.server.transport.http_guard import is_secure
 from speckit_memory.server.transport.http_tokens import access
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-"""Algorithms whose keys are public. With a shared secret, whoever can verify a token could also make one."""
+"""Algorithms whose keys are public. With a shared secret, everyone who can verify a token could also make one."""
 LEEWAY_SECONDS = 30
 """How far the clocks of the issuer and this machine may differ."""
 KEYS_SECONDS = 600.0
 """How long keys are used before they are read again: a withdrawn key is refused from then on."""
 REFRESH_SECONDS = 60.0
-"""Least time between two readings of the keys, whatever key ids are invented."""
+"""Least time between two readings of the keys, even for invented key ids."""
 RETRY_SECONDS = 5.0
 """The same after a failed reading."""
 PATIENCE_SECONDS = 5.0
@@ -58,7 +58,7 @@ class JwtVerifier:
                 raise jwt.InvalidTokenError(f"the claim {self._claim} cannot be a principal")
         except SpeckitError as error:
             raise AuthenticationError(str(error)) from None
-        except Exception as error:  # whatever a token makes the library raise, it is refused
+        except Exception as error:  # a token that makes the library raise anything is refused
             logs.event("token refused", "warning", reason=type(error).__name__)
             return None
         scopes = claims.get("scope", claims.get("scp", ()))

@@ -33,7 +33,7 @@ def by_path(
     Args:
         apps: The applications by path.
         guards: Puts the guard of a path before an application.
-        open_to_all: Routes that need no token, besides the health check.
+        open_to_all: Routes that need no token, like the health check.
     """
 
     @asynccontextmanager

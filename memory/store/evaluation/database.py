@@ -41,7 +41,7 @@ def evaluation_file(store: Path) -> Path:
     """Path of a store's evaluation database: `memory.evaluation.db` next to `memory.db`.
 
     That of a store in PostgreSQL is in its database, and the path is the store link. But what a principal asks is
-    recorded in a file of its own, next to its link.
+    recorded in a separate file, next to its link.
     """
     if address_at(store) and not principal_at(store):
         return store

@@ -1,4 +1,4 @@
-"""The evaluation database of a workspace in PostgreSQL, in a schema of its own."""
+"""The evaluation database of a workspace in PostgreSQL, in a separate schema."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Transaction:
 
     connection: Connection
     principal: str = ""
-    """Who writes, "" for nobody in particular."""
+    """The author of writes, "" for none."""
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -149,7 +149,7 @@ class Database:
         """The state that a store in any engine has."""
         self.path = path
         self.principal = ""
-        """Who writes, "" for nobody in particular."""
+        """The author of writes, "" for none."""
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
         # `_guard` is for the list of connections; `_writing` is held for a whole write, one at a time in this
@@ -224,7 +224,7 @@ class Database:
         self.close()
 
     def is_closed(self, _key: str) -> bool:
-        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal: never in
+        """Whether a key, or a folder with a slash at its end, is in the private folder of another principal: never in
         a file."""
         return False
 

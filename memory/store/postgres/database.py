@@ -90,7 +90,7 @@ class PostgresDatabase(Database):
             busy_timeout_ms: How long writes wait for another writer.
             replicas: The replicas that searches read from.
             unfinished: Opens the copy that is to become this store.
-            kind: The store itself, or another database of the same workspace, in a schema of its own.
+            kind: The store itself, or another database of the same workspace, in a separate schema.
 
         Raises:
             SpeckitError: E010 (no such workspace), E020 (an unfinished copy), E030 (no number of partitions), E050 to
@@ -115,7 +115,7 @@ class PostgresDatabase(Database):
         return database
 
     def is_closed(self, key: str) -> bool:
-        """Whether a key, or a folder with a slash at its end, lies in the private folder of another principal."""
+        """Whether a key, or a folder with a slash at its end, is in the private folder of another principal."""
         return private_owner(key) not in ("", self.principal)
 
     def _prepare(self, url: str, *, create: bool) -> None:

@@ -1,6 +1,6 @@
 """The approximate index of a workspace's vectors: a graph (HNSW) of pgvector, in half precision.
 
-Each workspace has an index of its own rows: in a common one, a search would visit the rows of the others. The index
+Each workspace has an index of just its rows: in a common one, a search would visit the rows of the others. The index
 only selects rows; `sqlite_vectors` computes their similarities from the stored vectors.
 """
 

@@ -155,7 +155,7 @@ def secured(table: str) -> Iterator[str]:
 
 
 def divided(statement: str, partitions: int) -> Iterator[str]:
-    """A statement of the schema; that of a large table makes so many partitions of it by workspace, if any are wanted.
+    """The statements that make a part of the schema: a large table is divided by workspace into this number of parts.
 
     No policy admits a row of a partition: all statements name the whole table, whose policies apply.
     """

@@ -281,7 +281,7 @@ def _rewritten(tokens: list[str]) -> Iterator[str]:
             end = _end(tokens, at + 1, _AFTER_OPERAND)
             yield from ("ILIKE", *_rewritten(tokens[at + 1 : end]))
             if tokens[end : end + 1] != ["ESCAPE"]:
-                yield from ("ESCAPE", "''")  # a backslash stands for itself, as in SQLite
+                yield from ("ESCAPE", "''")  # a backslash is an ordinary character, as in SQLite
             at = end
             continue
         if token[:2] in ("x'", "X'"):

@@ -2,7 +2,7 @@
 
 Segments are in the folder `<store file>.segments`. Only the file recorded in the store's `meta` table is used, and only
 when all of its contents are known to be intact; a restored backup brings its own record. A store that several machines
-share cannot say which file one of them trusts: there, the record lies in the folder, under the store's identity, since
+share cannot say which file one of them trusts: there, the record is in the folder, under the store's identity, since
 an address can lead to another store than before. Any problem with it gives None instead of an error: the store's engine
 answers then.
 """

@@ -256,7 +256,7 @@ CODES: dict[str, Code] = {
         "secret readable by others",
         "configuration",
         "high",
-        "Whoever can read the file can call the server.",
+        "Every user who can read the file can call the server.",
         ("run `chmod 600 FILE`",),
         True,
     ),

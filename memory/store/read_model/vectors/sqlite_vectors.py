@@ -24,7 +24,7 @@ from speckit_memory.pipeline.ports import Column, Ids, Level, Vectors
 _SPARE = 50
 _WIDE = 0.5
 """A filter that admits less than this share of the memories is applied by the engine, which needs the ids of all that
-it admits; of other filters the engine is told nothing."""
+it admits; other filters are applied to what it finds."""
 _SECOND_LOOK = 4
 """Factor by which a second attempt fetches more passages: a few long memories may fill the first."""
 

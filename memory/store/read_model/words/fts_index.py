@@ -95,7 +95,7 @@ class FileWords:
             return frozenset(fulltext.words(connection)), is_of_it
 
     def prefetch(self, terms: Iterable[str]) -> None:
-        """Reads the positions of these words at once, as far as they are not known."""
+        """Reads the positions of these words at once, those that are not yet known."""
         if unknown := [term for term in dict.fromkeys(terms) if term not in self._known]:
             self._read(unknown)
 
