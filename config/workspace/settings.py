@@ -125,8 +125,8 @@ class Settings:
     `pipeline` is a path, the name of a preset or a label for a value, and `pipeline_by` its origin: the call, an
     environment variable, the path of the workspace's file, or `SHIPPED`. `overrides` are step parameters set by the
     call; `recording` sets which queries are recorded; `vector_index` decides which stores have a vector index;
-    `entities` tells whether background work links documents that share names; `principal` is the author of writes, "" for none;
-    in PostgreSQL it alone reads its private folder.
+    `entities` tells whether background work links documents that share names; `principal` is the author of writes, ""
+    for none; in PostgreSQL it alone reads its private folder.
     """
 
     db: Path
