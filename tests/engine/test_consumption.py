@@ -12,7 +12,7 @@ import pytest
 
 from speckit_memory.engine import Memory
 from speckit_memory.memory.store.evaluation.attribution import WITHIN_SECONDS
-from speckit_memory.memory.store.evaluation.database import EvaluationDatabase
+from speckit_memory.memory.store.evaluation.database import EvaluationDatabase, evaluation_file
 from speckit_memory.memory.store.evaluation.records import (
     AnswerRecord,
     Observation,
@@ -48,9 +48,7 @@ def shown(memory: Memory, query_id: str, session: str = "") -> list[int]:
 
 def uses(memory: Memory) -> list[tuple[str, int, str, int]]:
     assert memory.session.opened.recorder.write()
-    with EvaluationDatabase.open(
-        memory.session.settings.db.with_name("memory.evaluation.db"), create=False
-    ) as database:
+    with EvaluationDatabase.open(evaluation_file(memory.session.settings.db), create=False) as database:
         return [(use.query, use.memory, use.use, use.rank) for use in database.uses()]
 
 
@@ -109,7 +107,7 @@ def test_what_no_reader_came_back_to_is_known_by_its_absence(memory: Memory, roo
     ids = shown(memory, FIRST)
     memory.learning.validate(ids[0], useful=True)
     memory.close()
-    with EvaluationDatabase.open(root / "memory.evaluation.db", create=False) as database:
+    with EvaluationDatabase.open(evaluation_file(root / "memory.db"), create=False) as database:
         [seen] = database.served()
         assert database.ignored() == {FIRST: tuple(ids[1:])}
     assert seen.control.memories == tuple(ids)
@@ -183,7 +181,5 @@ def test_a_file_that_cannot_be_written_changes_no_response(
 def test_time_goes_by_the_clock_and_not_by_the_question(memory: Memory) -> None:
     memory.feedback.delivered(memory.search("rank fusion", now=1.0))
     assert memory.session.opened.recorder.write()
-    with EvaluationDatabase.open(
-        memory.session.settings.db.with_name("memory.evaluation.db"), create=False
-    ) as database:
+    with EvaluationDatabase.open(evaluation_file(memory.session.settings.db), create=False) as database:
         assert abs(database.queries()[0].at - time.time()) < 60

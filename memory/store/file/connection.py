@@ -26,6 +26,7 @@ from speckit_memory.memory.store.file.guarding.identity import (
     ReplicaState,
     StoreState,
 )
+from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.file.opening import (
     connect,
     declare_words,
@@ -245,6 +246,10 @@ class Database:
             if connection.in_transaction:  # its snapshot may be older than the state last seen: that is no replacement
                 return StoreState(0, (self._identity.last_change(connection) or (0, None))[0])
             return self._identity.require(connection)
+
+    def store_id(self) -> str:
+        """The random identifier of the store."""
+        return str(value(self.reader(), "SELECT store_id FROM store_identity"))
 
     def require_present(self) -> None:
         """Raises as `state` if the file at the path is no longer this store."""

@@ -142,6 +142,11 @@ class PostgresDatabase(Database):
                 return True
         return False
 
+    def store_id(self) -> str:
+        """The random identifier of the store; with replicas the one that it had when it was opened, which is known
+        when only they can be reached."""
+        return self._routing.store or super().store_id()
+
     def state(self) -> StoreState:
         """The present state, of a replica if searches read from one: the last change counts as the number of commits
         too."""

@@ -249,7 +249,7 @@ class SegmentStore:
 
     def _record(self, key: str) -> Path:
         """The file of a record about the files of this machine."""
-        return self.folder / f"{key}-{value(self._database.reader(), 'SELECT store_id FROM store_identity')}"
+        return self.folder / f"{key}-{self._database.store_id()}"
 
     def _open(self, trusted: TrustedSegment, patient: bool, thorough: bool) -> Container | Finding:
         if in_the_way := self.blocking_file():
