@@ -70,13 +70,16 @@ class ReopeningStore:
         """The store that was opened last; its file may have been replaced since."""
         return self._current
 
-    def run(self, work: Callable[[OpenStore], T], *, writes: bool = False, repeatable: bool = True) -> T:
+    def run(
+        self, work: Callable[[OpenStore], T], *, writes: bool = False, repeatable: bool = True, check: bool = True
+    ) -> T:
         """Runs an operation on the store that is at the path when the operation ends.
 
         Args:
             work: The operation.
             writes: If the file is gone and may be created, create it.
             repeatable: Whether the operation may be repeated on another store. False for changes of a memory by id.
+            check: Whether to look afterwards if the store is still at the path. False for work that ends with that.
 
         Raises:
             Exception: Any exception of `work`; E021 if the connection to a server was lost in a write, or twice; E024
@@ -91,7 +94,8 @@ class ReopeningStore:
             try:
                 result = work(opened)
                 # raises if the file was replaced while `work` ran on the old one
-                opened.database.require_present()
+                if check:
+                    opened.database.require_present()
                 return result
             except LostConnectionError:
                 # what was only read can be read again
@@ -117,7 +121,7 @@ class ReopeningStore:
 
         Raises as `run`.
         """
-        return self.run(lambda opened: (opened.name, opened.database.state().commits))
+        return self.run(lambda opened: (opened.name, opened.database.state().commits), check=False)
 
     def close(self) -> None:
         """Writes pending counts and closes the store. May be repeated. Raises E022 if a thread is running a query."""
