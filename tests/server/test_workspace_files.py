@@ -68,7 +68,7 @@ def test_what_is_shown_names_the_file_of_each_value(workspace: Path) -> None:
     waits = "SPECKIT_SPELLING: ours does not use it, catalogue does"
     assert told(doctor, "flags").endswith(f" flags; {decided}; {waits}")
     assert told(doctor, "configuration").startswith(
-        f"deadline_ms: {workspace}/.speckit/config.yaml:1:1; shipped: store, sources, extensions, "
+        f"deadline_ms: {workspace}/.speckit/config.yaml:1:1; shipped: store, read_from, read_lag_seconds, "
     )
     other = call(workspace, ["doctor", "--json", "--pipeline", "bm25"], env={"SPECKIT_OURS": "true"})
     assert told(other, "pipeline").endswith(f": bm25, chosen by this call; {file} is not served")
