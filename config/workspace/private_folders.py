@@ -22,6 +22,11 @@ def private_owner(key: str) -> str:
     return owner if slash and top.lower() == PRIVATE else ""
 
 
+def of_another(key: str, principal: str) -> bool:
+    """Whether a key, or a folder with a slash at its end, is in the private folder of another principal than this."""
+    return private_owner(key) not in ("", principal)
+
+
 def nothing_closed(_key: str) -> bool:
     """The test for a store in a file, where everything is shared."""
     return False

@@ -12,7 +12,7 @@ from pathlib import Path
 from speckit_memory.config.files.paths import is_folder, is_there, named_path, resolve_path, working_folder
 from speckit_memory.config.files.regular_file import workspace_text
 from speckit_memory.config.workspace.options import DEADLINE_MS, EntityLinking, RecordingOptions, VectorIndexing
-from speckit_memory.config.workspace.private_folders import private_owner
+from speckit_memory.config.workspace.private_folders import of_another
 from speckit_memory.config.workspace.store_address import (
     address_at,
     is_address,
@@ -114,6 +114,7 @@ BY_VALUE = "this call, as a value"
 SHIPPED = "shipped"
 PRINCIPAL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 """What a principal may be called."""
+PRINCIPAL_RULE = "1 to 64 letters, digits and . _ @ -, the first one a letter or a digit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Settings:
 
     def is_closed(self, key: str) -> bool:
         """Whether a key, or a folder with a slash at its end, is in the private folder of another principal."""
-        return private_owner(key) not in ("", self.principal) and bool(address_at(self.db))
+        return of_another(key, self.principal) and bool(address_at(self.db))
 
     @property
     def store_told(self) -> str:
@@ -187,8 +188,7 @@ def settings(
     if principal and not PRINCIPAL_NAME.fullmatch(principal):
         raise SpeckitError(
             "E030",
-            f"{PRINCIPAL_VARIABLE} is {principal!r}; accepted: 1 to 64 letters, digits and . _ @ -, the first one a "
-            "letter or a digit",
+            f"{PRINCIPAL_VARIABLE} is {principal!r}; accepted: {PRINCIPAL_RULE}",
         )
     file = _store(db, base, environ, principal)
     linked = principal_at(file)

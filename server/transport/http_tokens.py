@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp.server.auth.provider import AccessToken
 
 from speckit_memory.config.files.regular_file import read_text
-from speckit_memory.config.workspace.settings import PRINCIPAL_NAME
+from speckit_memory.config.workspace.settings import PRINCIPAL_NAME, PRINCIPAL_RULE
 from speckit_memory.errors import Problem, SpeckitError, Where
 from speckit_memory.errors.echo import plural
 
@@ -40,16 +40,15 @@ class StaticTokens:
         return access(found[0], "speckit-memory-client") if found else None
 
 
-def access(principal: str, client: str, scopes: Iterable[str] = (SCOPE,), expires_at: int | None = None) -> AccessToken:
+def access(principal: str, client: str, scopes: Iterable[str] = (SCOPE,)) -> AccessToken:
     """The identity of a caller.
 
     Args:
         principal: Whose memory the request reads and writes.
         client: The program that sent it.
         scopes: What it may do.
-        expires_at: When its token expires, as a Unix time.
     """
-    return AccessToken(token="", client_id=client, scopes=list(scopes), expires_at=expires_at, subject=principal)
+    return AccessToken(token="", client_id=client, scopes=list(scopes), subject=principal)
 
 
 def read_tokens(file: Path) -> StaticTokens:
@@ -82,9 +81,7 @@ def _why_not(words: list[str], alone: bool) -> str:
     if len(words) != 2 and not (alone and len(words) == 1):
         return f"the line has {plural(len(words), 'word')} instead of a principal and a token"
     if len(words) == 2 and not PRINCIPAL_NAME.fullmatch(words[0]):
-        return (
-            "has a principal that is not accepted: 1 to 64 letters, digits and . _ @ -, the first one a letter or digit"
-        )
+        return f"the line has a principal that is not accepted; accepted: {PRINCIPAL_RULE}"
     if len(words[-1]) < MIN_TOKEN or not words[-1].isascii():
         return "the token cannot be used"
     return ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import apsw
 
+from speckit_memory.config.workspace.private_folders import of_another
 from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas, address_at
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.checking.consistency import inconsistencies
@@ -224,10 +225,10 @@ class Database:
     ) -> None:
         self.close()
 
-    def is_closed(self, _key: str) -> bool:
+    def is_closed(self, key: str) -> bool:
         """Whether a key, or a folder with a slash at its end, is in the private folder of another principal: never in
         a file."""
-        return False
+        return self.shared and of_another(key, self.principal)
 
     def latest(self) -> int:
         """The number of the last change; 0 in a store without changes. Raises as `state`."""

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from speckit_memory.config.workspace.private_folders import private_owner
 from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas, address_at, split_address
 from speckit_memory.errors import SpeckitError, refused
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
@@ -113,10 +112,6 @@ class PostgresDatabase(Database):
                 raise
             database._routing.lose(error)
         return database
-
-    def is_closed(self, key: str) -> bool:
-        """Whether a key, or a folder with a slash at its end, is in the private folder of another principal."""
-        return private_owner(key) not in ("", self.principal)
 
     def _prepare(self, url: str, *, create: bool) -> None:
         from speckit_memory.memory.store.postgres import opening

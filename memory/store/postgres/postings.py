@@ -81,13 +81,15 @@ class PostingChanges:
     They are sent before anything reads words and before a transaction or a part of it ends.
     """
 
+    _gone: dict[int, set[int]]
+    _come: dict[int, dict[int, list[list[str]]]]
+
     def __init__(self) -> None:
-        self._gone: dict[int, set[int]] = {}
-        self._come: dict[int, dict[int, list[list[str]]]] = {}
+        self.clear()
 
     def clear(self) -> None:
         """Forgets all changes: they were undone."""
-        self.__init__()  # type: ignore[misc]
+        self._gone, self._come = {}, {}
 
     def add(self, kind: int, memory: int, texts: Mapping[str, str]) -> None:
         """Adds the words of the texts of a memory, by field."""
