@@ -19,7 +19,8 @@ from tests.attacks.swaps import in_time
 from tests.server.doors import with_client
 
 CODED = {
-    "E010", "E011", "E012", "E013", "E014", "E020", "E024", "E032", "E037", "E110", "E111", "E114", "E120", "E121", "E123",
+    "E010", "E011", "E012", "E013", "E014", "E020", "E024", "E032", "E037",
+    "E110", "E111", "E114", "E120", "E121", "E123",
 }  # fmt: skip
 NAMED = [
     "~nobody_here/x.md", "loop", "loop/x.md", "x" * 300, "x/" * 3000, "docs/a.md/b", "docs/a.md", "docs", ".", "..", "",
