@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +38,8 @@ from tests.engine.test_reachability import BUILD_ON, call, steps, without
 
 NOW = time.time()
 Answer = dict[str, Any]
+Shown = tuple[Answer, list[tuple[str, ...]]]
+"""What a client gets, and the reasons of the plans, which no tool shows."""
 Call = tuple[str, dict[str, Any]]
 
 ENVIRONMENTS = {"default": {}, "catalogue": OPEN}
@@ -99,13 +101,22 @@ def calls(session: str) -> list[Call]:
     return [*asked, *[each for each in asked if "sessionId" in each[1]][:1]]
 
 
-def answers(memory: Memory, asked: Sequence[Call]) -> list[Answer]:
+def answers(
+    memory: Memory, asked: Sequence[Call], is_enough: Callable[[Answer], bool] = lambda answer: False
+) -> list[Answer]:
+    """What clients get, up to the first answer that is enough."""
+
     async def work() -> list[Answer]:
+        got = []
         server = build_server(
             Workspace(lambda create: memory, memory.session.settings), warm_up=False, limits=ThreadLimits()
         )
         async with Client(server) as client:
-            return [(await client.call_tool(*call)).structured_content or {} for call in asked]
+            for call in asked:
+                got.append((await client.call_tool(*call)).structured_content or {})
+                if is_enough(got[-1]):
+                    break
+        return got
 
     found = anyio.run(work)
     assert [answer for answer in found if "error" in answer] == []
@@ -145,14 +156,21 @@ def asked(request: pytest.FixtureRequest, lived_in: Path, tmp_path_factory: pyte
         yield request.param, memory
 
 
-def run(memory: Still, pipeline: Pipeline, session: str) -> tuple[list[Answer], list[tuple[str, ...]]]:
-    """What clients get, and the reasons of the plans, which no tool shows."""
+def run(memory: Still, pipeline: Pipeline, session: str, before: Sequence[Shown] = ()) -> list[Shown]:
+    """What clients get, up to the first answer that differs from the one before, if there are any."""
     whole, memory.session.searcher.runner = memory.session.searcher.runner, Runner(pipeline, strict=True)
-    memory.reasons = []
+    memory.reasons, shown = [], list[Shown]()
+
+    def differs(answer: Answer) -> bool:
+        shown.append((answer, memory.reasons))
+        memory.reasons = []
+        return bool(before) and shown[-1] != before[len(shown) - 1]
+
     try:
-        return answers(memory, calls(session)), memory.reasons
+        answers(memory, calls(session), differs)
     finally:
         memory.session.searcher.runner = whole
+    return shown
 
 
 @pytest.mark.usefixtures("exhaustive")
@@ -168,7 +186,7 @@ def test_nothing_but_the_pipeline_tells_two_answers_apart(asked: tuple[str, Stil
 def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> None:
     preset, memory = asked
     pipeline, idle = memory.pipelines.current, []
-    before: dict[tuple[str, ...], tuple[list[Answer], list[tuple[str, ...]]]] = {}
+    before: dict[tuple[str, ...], list[Shown]] = {}
     for use in dict.fromkeys(step.use for step in steps(pipeline)):
         apart = APART.get(use, ()) if preset == "catalogue" else ()
         whole = without(pipeline, *apart)
@@ -178,7 +196,7 @@ def test_without_a_step_some_answer_is_another_one(asked: tuple[str, Still]) -> 
             lacking = without(whole, use)
         if apart not in before:
             before[apart] = run(memory, whole, f"with {apart}")
-        if run(memory, lacking, f"without {use}") == before[apart]:
+        if run(memory, lacking, f"without {use}", before[apart]) == before[apart]:
             idle.append(use)
 
     assert sorted(idle) == sorted(UNREACHED[preset])

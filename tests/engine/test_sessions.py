@@ -134,8 +134,8 @@ def test_a_memory_that_changed_since_is_served_again(memory: Memory, root: Path)
 
 def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(memory: Memory, root: Path) -> None:
     assert keys(memory, "") == keys(memory, "") == ["0.md", "1.md"]
-    plain = memory.using(str(root / "plain.yaml"))
-    assert keys(plain, "s") == keys(plain, "s") == ["0.md", "1.md"]
+    with memory.using(str(root / "plain.yaml")) as plain:
+        assert keys(plain, "s") == keys(plain, "s") == ["0.md", "1.md"]
     memory.explain.plan("rank fusion")
     assert ask(memory, "s", limit=1).results
     memory.status()
@@ -143,9 +143,9 @@ def test_no_session_and_a_pipeline_that_never_looks_back_leave_nothing_behind(me
 
 
 def test_a_pipeline_that_marks_repeats_serves_and_names_them(memory: Memory, root: Path) -> None:
-    marking = memory.using(str(root / "marked.yaml"))
-    assert [row.notes for row in ask(marking, "s").results] == [{}, {}]
-    again = ask(marking, "s", 3).results
+    with memory.using(str(root / "marked.yaml")) as marking:
+        assert [row.notes for row in ask(marking, "s").results] == [{}, {}]
+        again = ask(marking, "s", 3).results
     assert [row.notes for row in again] == [{"already_sent": "0.md:1-3"}, {"already_sent": "1.md:1-3"}, {}]
     assert all(row.snippet for row in again)
 

@@ -463,8 +463,11 @@ class Database:
         return connection
 
     def _keep(self, connection: Connection) -> None:
-        """Has a connection of this thread closed with the thread or the store."""
+        """Has a connection of this thread closed with the thread or the store, at once if that was closed meanwhile."""
         with self._guard:
+            if self._closed:
+                connection.close()
+                raise SpeckitError("E027", f"{self.path} has been closed")
             # Connections of threads that have ended: a thread-local value is not closed with its thread.
             for thread, abandoned in self._connections:
                 if not thread.is_alive():

@@ -211,8 +211,9 @@ class PostgresDatabase(Database):
     def _connection_to(self, replica: Replica) -> Any:
         own: dict[str, Any] = self._local.__dict__.setdefault("replicas", {})
         if replica.url not in own:
-            own[replica.url] = self._new(replica.url)
-            self._keep(own[replica.url])
+            connection = self._new(replica.url)
+            self._keep(connection)
+            own[replica.url] = connection
         return own[replica.url]
 
     def require_present(self) -> None:
@@ -284,18 +285,22 @@ class PostgresDatabase(Database):
         until = time.monotonic() + (self._busy_timeout_ms / 1000 if patient else 0)
         with opening.coded_errors(url):
             while True:
-                if self._closed:
-                    raise SpeckitError("E027", f"{self.path} has been closed")
                 try:
-                    return opening.connect(url, self._vector, self._number, self.principal, self._kind.schema)
+                    session = opening.connect(url, self._vector, self._number, self.principal, self._kind.schema)
+                    if not self._closed:
+                        return session
+                    session.close()
                 except psycopg.OperationalError as error:
                     if time.monotonic() > until or any(word in str(error) for word in _LASTING):
                         raise
+                if self._closed:
+                    raise SpeckitError("E027", f"{self.path} has been closed")
                 time.sleep(_PAUSE)
 
     def _connect(self) -> Any:
-        connection = self._local.connection = self.bare()
+        connection = self.bare()
         self._keep(connection)
+        self._local.connection = connection
         return connection
 
     def _keep(self, connection: Any) -> None:

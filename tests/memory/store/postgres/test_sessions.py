@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
 from speckit_memory.memory.store.file.guarding.queries import value
+from speckit_memory.memory.store.postgres import opening
 from speckit_memory.memory.store.tables import jobs
 
 FIND = "SELECT value FROM meta WHERE key = 'k'"
@@ -47,6 +49,34 @@ def test_a_session_that_ended_between_transactions_is_replaced_unnoticed(store: 
     terminate(store)
     with store.snapshot_read() as connection:
         assert value(connection, FIND) == "v"
+
+
+@pytest.mark.parametrize("late", ["connected", "configured"])
+def test_a_session_that_opens_while_the_store_is_closed_does_not_outlive_it(
+    store: Database, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    connect, bare = opening.connect, store.bare
+
+    def connecting(*arguments: Any) -> Any:
+        opened.append(connect(*arguments))
+        if late == "connected":
+            store.close()
+        return opened[-1]
+
+    def closing() -> Any:
+        connection = bare()
+        store.close()
+        return connection
+
+    monkeypatch.setattr(opening, "connect", connecting)
+    if late == "configured":
+        monkeypatch.setattr(store, "bare", closing)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(SpeckitError) as refusal:
+        pool.submit(store.reader).result()
+
+    assert refusal.value.code == "E027"
+    assert [session.closed for session in opened] == [True]
 
 
 def lose_in_read(database: Database) -> None:
