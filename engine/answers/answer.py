@@ -174,10 +174,13 @@ def _rows(
     remarks = [[notes.by_id.get(row, {}) for row in ids] for notes in outcome.notes.values() if notes.by_id]
     unsaid = not all(any("state" in of_row[row] for of_row in remarks) for row in range(len(ids)))
     names = _states(store, memories, outcome.query.now, annotate) if unsaid else []
-    passages = store.passages.passages(pool.candidates.matched.tolist())
-    decisions = _decisions(remarks, numbers, store) if snippet_characters else {}
-    summaries = _summaries(pool, store) if snippet_characters else {}
-    passages = [summaries.get(row, passage) for row, passage in enumerate(passages)]
+    matched = pool.candidates.matched.tolist()
+    replacing = _unseen_successors(remarks, numbers) if snippet_characters else []
+    unmatched = _unmatched(pool) if snippet_characters else {}
+    store.passages.prefetch(matched, replacing, list(unmatched.values()))
+    decisions = _decisions(replacing, store)
+    summaries = _summaries(unmatched, store)
+    passages = [summaries.get(row, passage) for row, passage in enumerate(store.passages.passages(matched))]
     found, chunk_hits = _evidence(pool.candidates), pool.chunk_hits.tolist()
     after = [(step.step, step.after.tolist()) for step in pool.steps]
     # parts[:, 0]: the addend or factor of each row; steps[0] is the fuser
@@ -225,19 +228,21 @@ def _rows(
     return rows
 
 
-def _summaries(pool: Pool, store: Store) -> dict[int, Passage]:
+def _unmatched(pool: Pool) -> dict[int, int]:
+    """The memories whose matching passage no channel knows, by row."""
+    candidates = pool.candidates
+    # A row that is a passage shows itself; only whole memories may show a summary.
+    unmatched = np.flatnonzero((candidates.passages < 0) & (pool.ids == candidates.parents))
+    return dict(zip(unmatched.tolist(), candidates.parents[unmatched].tolist(), strict=True))
+
+
+def _summaries(unmatched: Mapping[int, int], store: Store) -> dict[int, Passage]:
     """Summaries to show, by row, for memories whose matching passage no channel knows.
 
     Otherwise their first passage would be shown, whether relevant or not. Line numbers are those of the whole text.
     """
-    candidates = pool.candidates
-    # A row that is a passage shows itself; only whole memories may show a summary.
-    unmatched = np.flatnonzero((candidates.passages < 0) & (pool.ids == candidates.parents))
-    if not len(unmatched):
-        return {}
-    memories = dict(zip(unmatched.tolist(), candidates.parents[unmatched].tolist(), strict=True))
-    known = store.passages.summaries(list(memories.values()))
-    return {row: known[memory] for row, memory in memories.items() if memory in known}
+    known = store.passages.summaries(list(unmatched.values())) if unmatched else {}
+    return {row: known[memory] for row, memory in unmatched.items() if memory in known}
 
 
 def name_memories(memories: list[int], store: Store) -> list[NamedMemory]:
@@ -250,8 +255,8 @@ def name_memories(memories: list[int], store: Store) -> list[NamedMemory]:
     ]
 
 
-def _decisions(remarks: Sequence[Sequence[Mapping[str, Any]]], numbers: Sequence[int], store: Store) -> dict[int, str]:
-    """The decisions of successors that are ranked below a memory they replace, or not at all, by memory.
+def _unseen_successors(remarks: Sequence[Sequence[Mapping[str, Any]]], numbers: Sequence[int]) -> list[int]:
+    """The successors that are ranked below a memory they replace, or not at all.
 
     `remarks` are the notes of each annotator on each row, `numbers` the memories of the rows.
     """
@@ -262,11 +267,16 @@ def _decisions(remarks: Sequence[Sequence[Mapping[str, Any]]], numbers: Sequence
         for other in of_row[row].get("superseded_by", ())
         if other not in numbers[:row]
     }
-    if not shown:
+    return list(shown)
+
+
+def _decisions(successors: Sequence[int], store: Store) -> dict[int, str]:
+    """The words of the decisions of these memories."""
+    if not successors:
         return {}
     from speckit_memory.engine.answers.decision_words import decision_words  # few answers contain superseded memories
 
-    return {memory: decision_words(body) for memory, body in store.passages.bodies(list(shown)).items()}
+    return {memory: decision_words(body) for memory, body in store.passages.bodies(successors).items()}
 
 
 def _states(store: Store, memories: Ids, now: float, annotate: Sequence[BoundStep[Annotator]]) -> list[str]:

@@ -222,9 +222,10 @@ class Searcher:
             wished: The per-search options and the pipeline that was derived for them.
         """
         opened_before = opening_ns()
+        question.require_types()
         with ExitStack() as search:
             with opening():
-                store = search.enter_context(opened.read_model.reading(lagging=True))
+                store = search.enter_context(opened.read_model.reading(lagging=True, text=question.text))
             deadline_ns = None if allowed_ms is None else query_ns() + int(allowed_ms * 1e6)
             query = question.query(store, now, deadline_ns)
             shown = _shown_parts(store, question.snippet, question.content, opened_before)

@@ -92,6 +92,10 @@ class Attributes(Protocol):
 class Passages(Protocol):
     """The texts of memories and chunks."""
 
+    def prefetch(self, ids: Sequence[int], whole: Sequence[int], summed_up: Sequence[int]) -> None:
+        """Says that `passages`, `bodies` and `summaries` will be asked for these, so that a store on a server reads
+        them at once."""
+
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """The passage of each id, in order; for a memory of several chunks its first."""
 

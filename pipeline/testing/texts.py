@@ -120,6 +120,9 @@ class FakePassages:
     def __init__(self, table: MemoryTable) -> None:
         self._table = table
 
+    def prefetch(self, ids: Sequence[int], whole: Sequence[int], summed_up: Sequence[int]) -> None:
+        """Nothing: all texts are in memory."""
+
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """The text of each id."""
         return [self._passage(int(i)) for i in ids]

@@ -121,6 +121,7 @@ class Spelling:
         respelt = [self._respelt(found, texts, store) for found in replaceable]
         if not respelt:
             return plan
+        store.fulltext.prefetch([found.reading for found in respelt])
         said = "; ".join(f"'{found.word}' as {', '.join(found.instead)}" for found in respelt)
         return replace(plan, respelt=(*plan.respelt, *respelt), reasons=plan.because(f"spelling: {said}"))
 

@@ -33,6 +33,8 @@ class Connection(WorkspaceSession):
         self.words = PostingChanges()
         self.written: dict[str, dict[int, set[int]]] = {}
         """Places of words as written, by word and memory, that were read ahead in this transaction."""
+        self.expected_words: list[list[str]] = []
+        """Lists of words whose places come with the next statement of this transaction."""
         self._translated: dict[str, list[Statement]] = {}
 
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Cursor:
@@ -42,6 +44,11 @@ class Connection(WorkspaceSession):
     def executemany(self, sql: str, bindings: Iterable[Bindings]) -> Cursor:
         """Runs a statement with each of these bindings, in few round trips."""
         return Cursor(self).executemany(sql, bindings)
+
+    def read_ahead(self, sql: str, bindings: Bindings) -> None:
+        """Has the rows of a query read along with those of the next one in this read transaction."""
+        for statement in self.statements(sql):
+            self.expect(statement.sql, parameters(statement, bindings))
 
     @property
     def next_commit(self) -> int:
@@ -133,7 +140,7 @@ class Cursor:
         connection = self.connection
         words = statement.sql.upper()
         if words.startswith(("BEGIN", "ROLLBACK", "COMMIT", "SAVEPOINT", "RELEASE")):
-            connection.written = {}
+            connection.written, connection.expected_words = {}, []
         if words.startswith("ROLLBACK"):
             connection.words.clear()
         elif words.startswith(("SAVEPOINT", "RELEASE", "COMMIT")):

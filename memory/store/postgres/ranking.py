@@ -34,6 +34,7 @@ class StatementRunner(Protocol):
     anew: dict[int, list[tuple[Any, ...]]]
     words: PostingChanges
     written: dict[str, dict[int, set[int]]]
+    expected_words: list[list[str]]
 
     @property
     def in_transaction(self) -> bool:
@@ -44,6 +45,9 @@ class StatementRunner(Protocol):
 
     def send_many(self, sql: str, many: list[list[Any]]) -> None:
         """Runs a statement of PostgreSQL with each of these values."""
+
+    def expect(self, sql: str, values: list[Any]) -> None:
+        """Has a statement of PostgreSQL run along with the next one of a read transaction."""
 
     def fetch(self, sql: str, values: list[Any]) -> FetchedRows:
         """Runs a statement of PostgreSQL."""

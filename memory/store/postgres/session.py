@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, TypeVar
@@ -66,8 +66,8 @@ class WorkspaceSession:
 
     A session that ended outside of a transaction, or before the first statement of one, is replaced without notice.
     In a read transaction, a statement that is repeated is sent once, since its snapshot does not change. Statements
-    that the last two read transactions had in common are sent along with the first one of the next, and the answer to
-    ROLLBACK is awaited by the next statement.
+    that the last two read transactions had in common are sent along with the first one of the next, those that are
+    expected along with the next one, and the answer to ROLLBACK is awaited by the next statement.
     """
 
     def __init__(self, connect: Callable[[], psycopg.Connection[Any]], workspace: int) -> None:
@@ -84,6 +84,7 @@ class WorkspaceSession:
         self._asked: dict[Question, tuple[list[Binding], FetchedRows]] = {}
         self._asked_before: frozenset[Question] = frozenset()
         self._ahead: dict[Question, tuple[list[Binding], FetchedRows]] = {}
+        self._expected: dict[Question, list[Binding]] = {}
         self._usual: dict[Question, list[Binding]] = {}
         self._waiting: list[Sending] = []
         self._count = 0
@@ -167,7 +168,7 @@ class WorkspaceSession:
         """Ends the transaction without its changes. Raises LostConnectionError if its session was lost."""
         phase, self._phase = self._phase, TransactionPhase.NONE
         self._waiting = []
-        asked, self._asked, self._ahead = self._asked, {}, {}
+        asked, self._asked, self._ahead, self._expected = self._asked, {}, {}, {}
         if self._lost:
             self._lost = False
             raise LostConnectionError(writing=phase is TransactionPhase.WRITING)
@@ -191,14 +192,20 @@ class WorkspaceSession:
             self._asked[key] = self._ahead.pop(key)
         if key in self._asked:
             return self._asked[key][1]
-        if self._phase is TransactionPhase.BEGINNING:
-            answer = self._attempt(lambda: self._first(key, values), repeatable=True)
-            self._phase = TransactionPhase.READING
-        else:
-            answer = self._attempt(lambda: _answer(_sent(self.session, sql, values)), repeatable=False)
+        first = self._phase is TransactionPhase.BEGINNING
+        along = (self._usual if first else {}) | self._expected
+        along.pop(key, None)
+        answer = self._attempt(lambda: self._fetched(key, values, along, begin=first), repeatable=first)
+        self._phase, self._expected = TransactionPhase.READING, {}
         if len(answer.rows) <= MOST_ROWS:
             self._asked[key] = values, answer
         return answer
+
+    def expect(self, sql: str, values: list[Binding]) -> None:
+        """Sends a query along with the next one that is awaited in this read transaction, since it will be asked."""
+        key = _question(sql, values)
+        if self._phase in (TransactionPhase.BEGINNING, TransactionPhase.READING) and key not in self._asked:
+            self._expected[key] = values
 
     def send_later(self, sql: str, values: list[Binding]) -> None:
         """Sends a statement that cannot fail along with the next one that is awaited in this write transaction."""
@@ -298,15 +305,19 @@ class WorkspaceSession:
         """Whether a replica could not keep the rows that a read transaction sees."""
         return self._phase is not TransactionPhase.WRITING and error.sqlstate == _CONFLICT
 
-    def _first(self, key: Question, values: list[Binding]) -> FetchedRows:
-        """Begins a read transaction and sends its first statement, and the usual ones along with it."""
-        along = {other: bound for other, bound in self._usual.items() if other != key}
+    def _fetched(
+        self, key: Question, values: list[Binding], along: Mapping[Question, list[Binding]], *, begin: bool
+    ) -> FetchedRows:
+        """Sends a statement of a read transaction and others along with it, after its BEGIN if it is the first."""
+        if not (along or begin):
+            return _answer(_sent(self.session, key[0], values))
         with self.session.pipeline():
-            self.session.execute(_READ)
-            first = _sent(self.session, key[0], values)
+            if begin:
+                self.session.execute(_READ)
+            awaited = _sent(self.session, key[0], values)
             sent = [(other, bound, _sent(self.session, other[0], bound)) for other, bound in along.items()]
-        self._ahead = {other: (bound, _answer(cursor)) for other, bound, cursor in sent}
-        return _answer(first)
+        self._ahead |= {other: (bound, _answer(cursor)) for other, bound, cursor in sent}
+        return _answer(awaited)
 
     def _lock_workspace(self) -> None:
         timeout = max(1, self._busy_timeout_ms)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from speckit_memory.memory.store.file.schema.declared import declared
@@ -26,6 +27,7 @@ _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)
 _INSERT_ANEW = re.compile(r"INSERT INTO temp.surface_anew \(rowid, title, body\) SELECT (.*)", re.DOTALL)
 _SHAPE = re.compile(r"PRAGMA (table_info|foreign_key_list)\((\w+)\)")
 _WITHIN = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?"
+_WRITTEN = "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL"
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
 
@@ -184,6 +186,8 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
+    if any(word in words for words in connection.expected_words for word in wanted):
+        _receive_written(connection)
     kept = connection.written
     if all(word in kept for word in wanted):
         at: dict[int, dict[str, set[int]]] = {
@@ -196,18 +200,23 @@ def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str
 
 
 def _keep_written(connection: StatementRunner, words: Collection[str]) -> Rows:
-    """Reads the places of these words as written, and keeps them until the transaction ends."""
-    missing = sorted(word for word in words if word not in connection.written)
+    """Has the places of these words as written read with the next statement, and kept until the transaction ends."""
+    known = {*connection.written, *chain.from_iterable(connection.expected_words)}
+    missing = sorted(word for word in words if word not in known)
     if missing and connection.in_transaction:
-        found = execute(
-            connection,
-            "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL",
-            [Texts(missing)],
-        )
-        connection.written |= {word: {} for word in missing}
+        connection.expect(_WRITTEN, [Texts(missing)])
+        connection.expected_words.append(missing)
+    return ()
+
+
+def _receive_written(connection: StatementRunner) -> None:
+    """Takes the places of all words that were to be read."""
+    expected, connection.expected_words = connection.expected_words, []
+    for words in expected:
+        found = execute(connection, _WRITTEN, [Texts(words)])
+        connection.written |= {word: {} for word in words}
         for (word, memory, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
             connection.written[word][memory] = set(places)
-    return ()
 
 
 def _read_written(connection: StatementRunner, wanted: Sequence[str]) -> dict[int, dict[str, set[int]]]:

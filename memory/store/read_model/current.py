@@ -14,6 +14,7 @@ from speckit_memory.memory.store.read_model.state.models import Models
 from speckit_memory.memory.store.read_model.state.read_point import committed_read
 from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.tables import changes
+from speckit_memory.memory.store.tables.words import surface
 from speckit_memory.pipeline.process.clock import opening
 from speckit_memory.pipeline.process.yielding import yielding
 
@@ -21,6 +22,9 @@ MOST_CHANGES = 500
 """With more changes than this, loading from the segment is considered instead of applying the log of changes."""
 MOST_BYTES = 2 << 30
 """Size of the largest store for which a segment is built in memory, of half that size."""
+
+MOST_WORDS = 3
+"""Words of a query that are looked for as typed, by default."""
 
 
 class ReadModel:
@@ -56,15 +60,16 @@ class ReadModel:
         self._refreshing = threading.Lock()
 
     @contextmanager
-    def reading(self, *, lagging: bool = False) -> Iterator[Snapshot]:
+    def reading(self, *, lagging: bool = False, text: str = "") -> Iterator[Snapshot]:
         """The latest committed state, and a transaction of this thread that sees the same state.
 
-        With `lagging`, it may be a state that a replica has, but none before one that this object has handed out.
+        With `lagging`, it may be a state that a replica has, but none before one that this object has handed out. A
+        short `text` is that of a query, whose words a server sends along with its first answer.
 
         The parts in memory, the parts read on demand and the answers of SQLite to this thread therefore agree even
         while others write. Raises RuntimeError inside a write transaction of this thread.
         """
-        with self._reading(self._shown() if lagging else None) as snapshot:
+        with self._reading(self._shown() if lagging else None, text) as snapshot:
             if snapshot.from_file:
                 self._answers_of_file += 1
                 if self._answers_of_file > 1:
@@ -94,9 +99,11 @@ class ReadModel:
             self._snapshot = renewed
 
     @contextmanager
-    def _reading(self, since: int | None = None) -> Iterator[Snapshot]:
+    def _reading(self, since: int | None = None, text: str = "") -> Iterator[Snapshot]:
         joined = self._database.in_transaction
         with committed_read(self._database, since) as connection:
+            if self._database.shared and len(words := text.split()) <= MOST_WORDS:
+                surface.prefetch(connection, [word for word in words if len(self._models.analyse(word)) == 1])
             yield self._snapshot_of(connection, joined=joined)
 
     def _shown(self) -> int:

@@ -7,6 +7,7 @@ added since are left out and deleted ones leave gaps, so that a caller never get
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,17 @@ class SqlPassages:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def prefetch(self, ids: Sequence[int], whole: Sequence[int], summed_up: Sequence[int]) -> None:
+        """Reads at once what `passages`, `bodies` and `summaries` need, where each of them would be a round trip."""
+        if self._database.shared:
+            with self._database.snapshot_read() as reading:
+                connection: Any = reading
+                if whole:
+                    connection.read_ahead(reader.BODIES, (integers(whole),))
+                if summed_up:
+                    connection.read_ahead(summaries.OF_MEMORIES, (integers(summed_up),))
+                self.passages(ids)
 
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """The passage of each id, in the order of `ids`; an empty one for an id that is not stored (any more).

@@ -72,7 +72,16 @@ _FACTS: tuple[type | UnionType, ...] = (
     str,
 )
 """Types of the columns of `_MEMORY` from `context_type` on, since a damaged file may hold any."""
-_PASSAGE = "SELECT id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
+_COLUMNS = "id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
+_PASSAGE = f"SELECT {_COLUMNS}"
+PASSAGES = (
+    f"SELECT id, {_COLUMNS} WHERE id IN (SELECT value FROM carray(?)) "
+    # a single passage has the id of its memory
+    f"UNION ALL SELECT memory_id, {_COLUMNS} WHERE ordinal = 0 AND id <> memory_id "
+    "AND memory_id IN (SELECT value FROM carray(?))"
+)
+"""The passages of ids, and the first ones of memories of several passages, each with the id that was asked for."""
+BODIES = "SELECT memory_id, body FROM bodies WHERE memory_id IN (SELECT value FROM carray(?))"
 
 
 class KnownFile(NamedTuple):
@@ -206,15 +215,7 @@ def passages(connection: Connection, ids: Sequence[int]) -> list[Passage]:
     The id of a memory with several chunks yields its first passage.
     """
     chosen = integers(ids)
-    by_id = {
-        passage.id: passage
-        for passage in _passages(connection, f"{_PASSAGE} WHERE id IN (SELECT value FROM carray(?))", (chosen,))
-    }
-    # A single passage has its memory's id; what is missing are memories of several passages, or unknown ids.
-    missing = [passage_id for passage_id in ids if passage_id not in by_id]
-    if missing:
-        first = f"{_PASSAGE} WHERE ordinal = 0 AND memory_id IN (SELECT value FROM carray(?))"
-        by_id |= {passage.memory: passage for passage in _passages(connection, first, (integers(missing),))}
+    by_id = {asked: Passage(*row) for asked, *row in rows(connection, PASSAGES, (chosen, chosen))}
     return [by_id[passage_id] for passage_id in ids if passage_id in by_id]
 
 
@@ -271,8 +272,7 @@ def used_since(connection: Connection, since: float) -> list[int]:
 
 def bodies(connection: Connection, memories: Sequence[int]) -> dict[int, str]:
     """The whole text of each of these memories that is stored."""
-    chosen = "SELECT memory_id, body FROM bodies WHERE memory_id IN (SELECT value FROM carray(?))"
-    return dict(rows(connection, chosen, (integers(memories),)))
+    return dict(rows(connection, BODIES, (integers(memories),)))
 
 
 def body(connection: Connection, memory_id: int) -> str:

@@ -14,6 +14,12 @@ _OUTDATED = (
     "WHERE m.chunk_count > 1 AND s.content_hash IS NOT m.content_hash"
 )
 
+OF_MEMORIES = (
+    "SELECT m.id, s.summary, min(c.first_line), max(c.last_line) FROM summaries s JOIN memories m ON "
+    "m.id = s.memory_id AND m.content_hash = s.content_hash JOIN chunks c ON c.memory_id = m.id "
+    "WHERE s.summary <> '' AND s.memory_id IN (SELECT value FROM carray(?)) GROUP BY m.id, s.summary"
+)
+
 
 class SummaryCandidate(NamedTuple):
     """A memory of several passages whose present text has no summary."""
@@ -65,11 +71,5 @@ def store(txn: Transaction, memory: int, content_hash: str, summary: str) -> Non
 def of_memories(connection: Connection, ids: Sequence[int]) -> dict[int, Passage]:
     """Up-to-date summaries of these memories by id, as passages over all lines of the text; those without are left
     out."""
-    found = rows(
-        connection,
-        "SELECT m.id, s.summary, min(c.first_line), max(c.last_line) FROM summaries s JOIN memories m ON "
-        "m.id = s.memory_id AND m.content_hash = s.content_hash JOIN chunks c ON c.memory_id = m.id "
-        "WHERE s.summary <> '' AND s.memory_id IN (SELECT value FROM carray(?)) GROUP BY m.id, s.summary",
-        (integers(ids),),
-    )
+    found = rows(connection, OF_MEMORIES, (integers(ids),))
     return {memory: Passage(memory, memory, text, "", "", first, last) for memory, text, first, last in found}

@@ -230,6 +230,7 @@ def test_a_warm_search_takes_four_round_trips_at_most_and_a_cold_one_reads_its_w
     questions = (
         "fusion of ranks",
         "zebra backups",
+        "zebar bakcups",
         "which ranks do the backups of a zebra need for their fusion",
         "which fuson of ranks do the bakcups of topic 7 need",
     )
@@ -246,7 +247,7 @@ def test_a_warm_search_takes_four_round_trips_at_most_and_a_cold_one_reads_its_w
 
         connection.fetch = counted
         memory.session.opened.read_model._builder.start = lambda *_: None  # type: ignore[method-assign]
-        assert memory.search(questions[2]).results
+        assert memory.search(questions[3]).results
         assert len([listed for listed in words if len(listed) > 1]) == 1, words
         assert not {word for listed in words if len(listed) == 1 for word in listed}, words
         del memory.session.opened.read_model._builder.start
