@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -78,6 +78,9 @@ class Transaction:
     connection: Connection
     principal: str = ""
     """The author of writes, "" for none."""
+    before_commit: dict[str, apsw.Bindings] = field(default_factory=dict)
+    """Statements with their parameters that run once before the transaction commits, however often they are asked
+    for."""
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -480,7 +483,10 @@ class Database:
 def committing(connection: Connection, principal: str = "") -> Iterator[Transaction]:
     """The rest of a write transaction that has begun: committed when the block ends, rolled back when it raises."""
     try:
-        yield Transaction(connection, principal)
+        txn = Transaction(connection, principal)
+        yield txn
+        for sql, parameters in txn.before_commit.items():
+            connection.execute(sql, parameters)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

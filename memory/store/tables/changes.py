@@ -50,12 +50,14 @@ DELETE FROM changes WHERE seq <= (
 
 
 def record(txn: Transaction, memory_ids: Iterable[int], kind: Kind) -> None:
-    """Appends one entry per memory and deletes all but the last 10,000 and those since the trusted segment."""
+    """Appends one entry per memory; before the commit, all but the last 10,000 and those since the trusted segment are
+    deleted."""
     txn.connection.executemany(
         "INSERT INTO changes (memory_id, kind, token) VALUES (?, ?, random())",
         [(memory_id, kind) for memory_id in memory_ids],
     )
-    txn.connection.execute(_FORGET, {"kept": KEPT, "most": MOST_KEPT, "segment": SEGMENT})
+    # Once: in PostgreSQL, each of them would pass the rows that those before it in the transaction have deleted.
+    txn.before_commit[_FORGET] = {"kept": KEPT, "most": MOST_KEPT, "segment": SEGMENT}
 
 
 def latest(connection: Connection) -> int:

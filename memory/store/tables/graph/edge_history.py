@@ -15,6 +15,8 @@ from speckit_memory.memory.store.records import Edge, Relation
 
 MOST_KEPT = 10_000
 """Number of latest changes that are kept."""
+# AUTOINCREMENT: ids only grow, so the lowest are the oldest
+_FORGET = "DELETE FROM edge_history WHERE id <= (SELECT max(id) FROM edge_history) - ?"
 
 
 class EdgeState(NamedTuple):
@@ -61,7 +63,7 @@ def record(
     now: float,
     undoes: int | None = None,
 ) -> int:
-    """Records a change of an edge, and deletes the oldest changes beyond `MOST_KEPT`.
+    """Records a change of an edge. Before the commit, the oldest changes beyond `MOST_KEPT` are deleted.
 
     Args:
         txn: The transaction.
@@ -84,8 +86,7 @@ def record(
     )
     if undoes is not None:
         txn.connection.execute("UPDATE edge_history SET undone_by = ? WHERE id = ?", (number, undoes))
-    # AUTOINCREMENT: ids only grow, so the lowest are the oldest
-    txn.connection.execute("DELETE FROM edge_history WHERE id <= ?", (number - MOST_KEPT,))
+    txn.before_commit[_FORGET] = (MOST_KEPT,)
     return number
 
 

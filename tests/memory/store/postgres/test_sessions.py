@@ -17,7 +17,8 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.postgres import opening
-from speckit_memory.memory.store.tables import jobs
+from speckit_memory.memory.store.tables import changes, jobs
+from speckit_memory.memory.store.tables.graph import edge_history
 
 FIND = "SELECT value FROM meta WHERE key = 'k'"
 PUT = "INSERT INTO meta (key, value) VALUES ('k', 'v')"
@@ -219,6 +220,23 @@ def test_a_server_without_free_connections_is_a_coded_error(store: Database) -> 
         finally:
             session.execute("ALTER ROLE speckit CONNECTION LIMIT -1")
     assert "raise max_connections" in raised.value.problems[0].actions[0]
+
+
+def test_what_is_too_old_is_deleted_once_in_a_transaction_of_many_changes(store: Database) -> None:
+    sent: list[str] = []
+    connection: Any = store.reader()
+    send_later = connection.send_later
+
+    def counted(sql: str, values: list[Any]) -> None:
+        sent.append(sql)
+        send_later(sql, values)
+
+    connection.send_later = counted
+    with store.write() as txn:
+        for memory in range(5):
+            changes.record(txn, [memory], "edges")
+            edge_history.record(txn, (memory, 9, "caused"), None, None, by="test", why="", now=1.0)
+    assert sorted(" ".join(sql.split()[:3]) for sql in sent) == ["DELETE FROM changes", "DELETE FROM edge_history"]
 
 
 @pytest.mark.requirement("C3")
