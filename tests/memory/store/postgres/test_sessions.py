@@ -17,8 +17,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.failures import LostConnectionError
 from speckit_memory.memory.store.file.guarding.queries import value
 from speckit_memory.memory.store.postgres import opening
-from speckit_memory.memory.store.tables import changes, jobs
-from speckit_memory.memory.store.tables.graph import edge_history
+from speckit_memory.memory.store.tables import jobs
 
 FIND = "SELECT value FROM meta WHERE key = 'k'"
 PUT = "INSERT INTO meta (key, value) VALUES ('k', 'v')"
@@ -222,21 +221,23 @@ def test_a_server_without_free_connections_is_a_coded_error(store: Database) -> 
     assert "raise max_connections" in raised.value.problems[0].actions[0]
 
 
-def test_what_is_too_old_is_deleted_once_in_a_transaction_of_many_changes(store: Database) -> None:
+def test_what_is_too_old_is_deleted_once_in_a_transaction_of_many_changes(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.md").write_text(f"# Topic {number}\n")
     sent: list[str] = []
-    connection: Any = store.reader()
-    send_later = connection.send_later
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+        memory.index([tmp_path])
+        connection: Any = memory.session.database.reader()
+        send_later = connection.send_later
 
-    def counted(sql: str, values: list[Any]) -> None:
-        sent.append(sql)
-        send_later(sql, values)
+        def counted(sql: str, values: list[Any]) -> None:
+            sent.append(sql)
+            send_later(sql, values)
 
-    connection.send_later = counted
-    with store.write() as txn:
-        for memory in range(5):
-            changes.record(txn, [memory], "edges")
-            edge_history.record(txn, (memory, 9, "caused"), None, None, by="test", why="", now=1.0)
-    assert sorted(" ".join(sql.split()[:3]) for sql in sent) == ["DELETE FROM changes", "DELETE FROM edge_history"]
+        connection.send_later = counted
+        assert memory.graph.add_edges([("0.md", "caused", f"{number}.md", 0.5) for number in range(1, 6)]) == 5
+    deleted = [sql.split()[2] for sql in sent if sql.startswith("DELETE")]
+    assert sorted(deleted) == ["changes", "edge_history"]
 
 
 @pytest.mark.requirement("C3")
