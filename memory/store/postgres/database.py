@@ -27,6 +27,13 @@ DEFAULT_WORKSPACE = "default"
 MOST_SESSIONS = 16
 """With more sessions in a process, the ones that were unused for longest are closed until their threads use them."""
 _STATE = "SELECT (SELECT max(count) FROM commits), (SELECT coalesce(max(seq), 0) FROM changes)"
+_COUNTED = """
+SELECT reltuples > 0, EXISTS (SELECT FROM memories), (
+    SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND pg_has_role(relowner, 'USAGE'))
+FROM pg_class WHERE oid = 'memories'::regclass
+"""
+"""Whether the memories of all workspaces were counted, whether this one has any, and the tables of our role."""
 _LASTING = ("authentication", "does not exist", "pg_hba.conf", "permission denied")
 """Words of errors that waiting does not change."""
 _PAUSE = 0.05
@@ -67,6 +74,7 @@ class PostgresDatabase(Database):
         self.has_replicas = bool(replicas.addresses)
         self._number = 0
         self._vector = 0
+        self._is_counted = kind is not STORE
 
     @classmethod
     def open(
@@ -253,6 +261,22 @@ class PostgresDatabase(Database):
             except LostConnectionError:  # it may be committed
                 self._routing.saw(connection.next_commit)
                 raise
+            self._count_rows_once(connection)
+
+    def _count_rows_once(self, connection: Any) -> None:
+        """Has a new database analysed when it has its first memories, and not a minute later by autovacuum.
+
+        Without statistics, the planner takes the rows of a workspace for a two-hundredth of each table.
+        """
+        import psycopg
+
+        if self._is_counted:
+            return
+        with suppress(psycopg.Error):  # what was written is committed
+            counted, filled, tables = connection.session.execute(_COUNTED).fetchone()
+            if filled and tables and not counted:
+                connection.session.execute(f"ANALYZE {tables}")
+            self._is_counted = counted or filled
 
     def close(self) -> None:
         """Closes the sessions of all threads."""

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from postgres_server import link_at, server
+from postgres_server import database, link_at, server
 
 from speckit_memory import Memory
 from speckit_memory.errors import SpeckitError
@@ -239,6 +239,19 @@ def test_what_is_too_old_is_deleted_once_in_a_transaction_of_many_changes(tmp_pa
     # the second transaction, of one change, notes what was linked
     deleted = [sql.split()[2] for sql in sent if sql.startswith("DELETE")]
     assert deleted == ["edge_history", "changes", "changes"]
+
+
+def test_a_new_database_is_analysed_with_its_first_memories(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.md").write_text(f"# Topic {number}\n")
+    counted = "SELECT reltuples FROM pg_class WHERE oid = 'memories'::regclass"
+    with Memory.open(link_at(tmp_path / "store.db", database("counted")), root=tmp_path) as memory:
+        session = cast(Any, memory.session.database.reader()).session
+        assert session.execute(counted).fetchone() == (-1,)
+        memory.index([tmp_path / "0.md"])
+        assert session.execute(counted).fetchone() == (1,)
+        memory.index([tmp_path])
+        assert session.execute(counted).fetchone() == (1,)
 
 
 @pytest.mark.requirement("C3")
