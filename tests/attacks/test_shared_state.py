@@ -73,6 +73,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("Attributes", "of_tier"): lambda s: [("constitutional",), ("normal",), ("important",), ("none",)],
     ("Attributes", "oldest_first"): lambda s: [(scope,) for scope in scopes(s)],
     ("Attributes", "in_folder"): lambda s: [("docs/gateway",), ("docs/void",)],
+    ("Passages", "prefetch"): lambda s: [(ids(s), ids(s)[:2].tolist(), ids(s)[:2].tolist()), (ids(s)[:0], [], [])],
     ("Passages", "passages"): lambda s: [(ids(s).tolist(),), ([],)],
     ("Passages", "of_memory"): lambda s: [(int(each),) for each in s.attributes.of_tier("normal")[:3]] + [(10**6,)],
     ("Passages", "in_sections"): lambda s: [(("summary", "next-steps"),), ((),)],
