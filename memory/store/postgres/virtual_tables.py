@@ -27,6 +27,16 @@ _INSERT = re.compile(r"INSERT INTO (memory_fts|surface_fts) \(rowid, ([\w, ]+)\)
 _INSERT_ANEW = re.compile(r"INSERT INTO temp.surface_anew \(rowid, title, body\) SELECT (.*)", re.DOTALL)
 _SHAPE = re.compile(r"PRAGMA (table_info|foreign_key_list)\((\w+)\)")
 _WITHIN = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ?"
+# From one word to the next in the index: DISTINCT would read every row. Words that are only written are among them,
+# and no memory is found by those.
+_WORDS = """
+WITH RECURSIVE word (term) AS (
+    (SELECT term FROM postings WHERE term > '' ORDER BY term LIMIT 1)
+    UNION ALL SELECT (SELECT p.term FROM postings p WHERE p.term > word.term ORDER BY p.term LIMIT 1)
+    FROM word WHERE word.term IS NOT NULL
+)
+SELECT term FROM word WHERE term IS NOT NULL
+"""
 _WRITTEN = "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL"
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
@@ -65,7 +75,7 @@ def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | 
         return _vectors(connection, sql, bindings)
     send_words(connection)
     if "temp.memory_words" in sql:
-        return execute(connection, "SELECT DISTINCT term FROM postings WHERE term <> '' AND analysed IS NOT NULL", [])
+        return execute(connection, _WORDS, [])
     if "memory_fts_docsize" in sql:
         return ranking.column_sizes(connection)
     if "bm25(memory_fts" in sql:
