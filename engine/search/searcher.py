@@ -222,7 +222,6 @@ class Searcher:
             wished: The per-search options and the pipeline that was derived for them.
         """
         opened_before = opening_ns()
-        question.require_types()
         with ExitStack() as search:
             with opening():
                 store = search.enter_context(opened.read_model.reading(lagging=True, text=question.text))

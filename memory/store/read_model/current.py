@@ -22,7 +22,6 @@ MOST_CHANGES = 500
 """With more changes than this, loading from the segment is considered instead of applying the log of changes."""
 MOST_BYTES = 2 << 30
 """Size of the largest store for which a segment is built in memory, of half that size."""
-
 MOST_WORDS = 3
 """Words of a query that are looked for as typed, by default."""
 

@@ -72,12 +72,12 @@ _FACTS: tuple[type | UnionType, ...] = (
     str,
 )
 """Types of the columns of `_MEMORY` from `context_type` on, since a damaged file may hold any."""
-_COLUMNS = "id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
-_PASSAGE = f"SELECT {_COLUMNS}"
+_OF_CHUNKS = "id, memory_id, text, heading, anchor, first_line, last_line FROM chunks"
+_PASSAGE = f"SELECT {_OF_CHUNKS}"
 PASSAGES = (
-    f"SELECT id, {_COLUMNS} WHERE id IN (SELECT value FROM carray(?)) "
+    f"SELECT id, {_OF_CHUNKS} WHERE id IN (SELECT value FROM carray(?)) "
     # a single passage has the id of its memory
-    f"UNION ALL SELECT memory_id, {_COLUMNS} WHERE ordinal = 0 AND id <> memory_id "
+    f"UNION ALL SELECT memory_id, {_OF_CHUNKS} WHERE ordinal = 0 AND id <> memory_id "
     "AND memory_id IN (SELECT value FROM carray(?))"
 )
 """The passages of ids, and the first ones of memories of several passages, each with the id that was asked for."""
