@@ -167,7 +167,7 @@ class QueryModels:
         self.vector_index = vector_index
         self.relevance = relevance
         self.encoder = encoder
-        self.analyse = analyser.tokens
+        self.analyse, self.word_tokens = analyser.tokens, analyser.word_tokens
         self._database = database
         self._current = current
 

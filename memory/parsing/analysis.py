@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from unicodedata import category, normalize
@@ -132,6 +133,19 @@ class Analyser:
         kept = {word: self._stretches.cut(word, frozenset()) for word in dict.fromkeys(words)}
         return tuple(chain.from_iterable(map(kept.__getitem__, words)))
 
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        """Return the token of each word, None for a word that has none or several.
+
+        Unlike `tokens`, this caches no plain words: hundreds of forms of a misspelt word are asked for once.
+        """
+        plain = [word for word in words if len(word) > 1 and word.isascii() and word.isalpha() and word.islower()]
+        stems = dict(zip(plain, self._stretches.stems(plain), strict=True))
+        return [stems.get(word) or self._only_token(word) for word in words]
+
+    def _only_token(self, word: str) -> str | None:
+        tokens = self.tokens(word)
+        return tokens[0] if len(tokens) == 1 else None
+
     def held(self, text: str, in_german: bool = False) -> tuple[str, ...]:
         """Return a document's tokens, followed by its extra tokens (Chinese characters, German stems)."""
         tokens = self.tokens(text)
@@ -212,10 +226,12 @@ class _Stretches(dict[str, tuple[str, ...]]):
         return tuple(tokens)
 
     def _stem(self, word: str) -> str:
-        if not word.isalpha():
-            return word
+        return self.stems([word])[0] if word.isalpha() else word
+
+    def stems(self, words: list[str]) -> list[str]:
+        """Return the stem of each word. The words must be folded."""
         with self._lock:
-            return str(self._stemmer.stemWord(word))
+            return list(self._stemmer.stemWords(words))
 
 
 def _folded(word: str) -> str:

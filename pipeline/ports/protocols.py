@@ -245,6 +245,9 @@ class Lexicon(Protocol):
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query, in order, from the same analyser as the index."""
 
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        """The token of each word, None for a word that has none or several. Faster than one `analyse` per word."""
+
     def prefetch(self, terms: Iterable[str]) -> None:
         """Says that these terms will be looked up, so that a store without them in memory reads them at once."""
 

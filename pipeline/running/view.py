@@ -60,7 +60,7 @@ class SearchLexicon:
     """The analysed words of the store; each text is analysed once. Implements `Lexicon`."""
 
     def __init__(self, of_store: Lexicon) -> None:
-        self._analyse = of_store.analyse
+        self._analyse, self.word_tokens = of_store.analyse, of_store.word_tokens
         self._tokens: dict[str, tuple[str, ...]] = {}
         self.index = of_store.index
         self.prefetch = of_store.prefetch

@@ -85,6 +85,10 @@ class FakeLexicon:
         """The words of a query."""
         return words(text)
 
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        """The token of each word, None for a word that has none or several."""
+        return [tokens[0] if len(tokens := self.analyse(word)) == 1 else None for word in words]
+
     def prefetch(self, terms: Iterable[str]) -> None:
         """Nothing: all terms are in memory."""
 

@@ -153,10 +153,11 @@ class Spelling:
         """The known neighbours of a word; None if it has none."""
         params, lexicon = self._params, store.lexicon
         readings: dict[str, list[str]] = {}
-        for form in _one_edit(word.casefold()):
-            if len(tokens := lexicon.analyse(form)) == 1:
+        forms = list(_one_edit(word.casefold()))
+        for form, token in zip(forms, lexicon.word_tokens(forms), strict=True):
+            if token is not None:
                 # setdefault keeps the order of `_one_edit`: transpositions come first among the forms of a term.
-                readings.setdefault(tokens[0], []).append(form)
+                readings.setdefault(token, []).append(form)
         edits = dict.fromkeys(readings, 1)
         own = _holders(term, lexicon)
         known = _document_frequencies(readings, lexicon)
@@ -204,8 +205,7 @@ def _within(letters: int, unknown: Iterable[tuple[str, str]]) -> Iterator[tuple[
 
 def _document_frequencies(terms: Iterable[str], lexicon: Lexicon) -> dict[str, int]:
     """The terms that memories hold, each with its document frequency."""
-    words = lexicon.words()
-    known = [term for term in terms if term in words]
+    known = lexicon.words() & set(terms)
     lexicon.prefetch(known)
     return {term: holders for term in known if (holders := _holders(term, lexicon))}
 
@@ -227,7 +227,9 @@ def _as_written(term: str, word: str, passages: Sequence[str], store: Store) -> 
     lexicon = store.lexicon
     for seen in chain((passages,), _names_with(term, store)):
         written = {found.casefold() for text in seen for found in _LETTERS.findall(text)}
-        forms = [found for found in sorted(written) if lexicon.analyse(found) == (term,)]
+        folded = sorted(written)
+        tokens = lexicon.word_tokens(folded)
+        forms = [form for form, token in zip(folded, tokens, strict=True) if token == term]
         if forms:
             return str(min(forms, key=lambda form: _distance(form, word)))
     return ""

@@ -5,7 +5,7 @@ Time itself is held in bench/test_hostile_queries.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,6 +138,11 @@ def test_forms_of_misspelt_words_are_tried_for_so_many_letters(memory: Memory, t
             nonlocal analysed
             analysed += 1
             return memory.models.analyser.tokens(text)
+
+        def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+            nonlocal analysed
+            analysed += len(words)
+            return memory.models.analyser.word_tokens(words)
 
     step = spelling.Spelling(spelling.SpellingParams.model_validate({}))
     lexicon = Counting(memory.session.view().lexicon)  # type: ignore[arg-type]

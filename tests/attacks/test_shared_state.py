@@ -97,6 +97,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ("TermIndex", "holding"): lambda s: [(term, rows) for term in TERMS for rows in (ids(s), ids(s)[:0])],
     ("TermIndex", "adjacent"): lambda s: [("payment", "gateway"), ("rank", "fusion"), ("no", "where")],
     ("Lexicon", "analyse"): lambda s: [("payment gateway REQ-042",), ("",)],
+    ("Lexicon", "word_tokens"): lambda s: [(["gateway", "gateways", "payment-gateway", "the", "日本語", ""],), ([],)],
     ("Lexicon", "prefetch"): lambda s: [(TERMS,), ((),)],
     ("Lexicon", "index"): lambda s: [*((field,) for field in FIELDS), ("body", "chunk")],
     ("Lexicon", "words"): lambda s: [()],

@@ -122,7 +122,7 @@ class Snapshot:
             moment,
             columns,
             TriggerIndex(base=TriggerTable(segment)),
-            SnapshotLexicon.of_segment(segment, columns, models.analyse),
+            SnapshotLexicon.of_segment(segment, columns, models),
             SnapshotTokens(moment, columns, models, TokenTable.of_segment(segment)),
             segment,
         )
@@ -148,7 +148,7 @@ class Snapshot:
             moment,
             columns,
             TriggerIndex(_triggers(connection)),
-            SnapshotLexicon(columns, models.analyse, file=words),
+            SnapshotLexicon(columns, models, file=words),
             SnapshotTokens(moment, columns, models),
         )
 

@@ -156,6 +156,13 @@ def test_a_shared_analyser_gives_what_a_fresh_one_gives(first: str, second: str)
     assert shared.tokens(second) == Analyser().tokens(second)
 
 
+@given(st.lists(st.sampled_from(WORDS) | st.from_regex(r"[A-Za-zé]{0,70}", fullmatch=True) | st.text(max_size=5)))
+def test_a_word_has_its_token_where_it_has_one(words: list[str]) -> None:
+    each = [Analyser().tokens(word) for word in words]
+
+    assert Analyser().word_tokens(words) == [tokens[0] if len(tokens) == 1 else None for tokens in each]
+
+
 def test_a_run_too_long_for_a_name_is_not_kept_whole() -> None:
     path = "/".join(["folder"] * LONGEST_WORD)
 

@@ -28,6 +28,9 @@ class WordModels:
     def analyse(self, text: str) -> tuple[str, ...]:
         return tuple(text.casefold().split())
 
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        return [tokens[0] if len(tokens := self.analyse(word)) == 1 else None for word in words]
+
     def embed(self, text: str, rarity: Rarity) -> Vectors | Unavailable:
         tokens = self.tokens(text)
         if not len(tokens):

@@ -30,7 +30,17 @@ class QueryEncoder(Protocol):
         """The unit vector of a query, shape (dimensions,)."""
 
 
-class Models(Protocol):
+class Analysing(Protocol):
+    """Cuts queries into tokens as the texts of documents were cut."""
+
+    def analyse(self, text: str) -> tuple[str, ...]:
+        """The tokens of a query in order."""
+
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        """The token of each word, None for a word that has none or several."""
+
+
+class Models(Analysing, Protocol):
     """Everything that turns texts into numbers while a query runs. Implementations are safe to share among threads."""
 
     @property
@@ -48,9 +58,6 @@ class Models(Protocol):
     @property
     def encoder(self) -> QueryEncoder | None:
         """The sentence encoder for reranking, if one is configured."""
-
-    def analyse(self, text: str) -> tuple[str, ...]:
-        """The tokens of a query in order, cut as those of documents were."""
 
     def embed(self, text: str, rarity: Rarity) -> Vectors | Unavailable:
         """The unit vector of a query, shape (dimensions,); `rarity` weights the tokens of a text."""

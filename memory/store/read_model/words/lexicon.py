@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from types import MappingProxyType
 
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
+from speckit_memory.memory.store.read_model.state.models import Analysing
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
 from speckit_memory.memory.store.read_model.words.late_entries import read_late_texts
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.segment_files.container import Container
+from speckit_memory.memory.store.segment_files.term_table import term_hashes
 from speckit_memory.pipeline.arithmetic.bags import BagParameters, Part, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
 
@@ -29,7 +31,13 @@ class Vocabulary(Set[str]):
 
     def __contains__(self, term: object) -> bool:
         """Whether an index has the term; for a few terms this is cheaper than building the set."""
-        return isinstance(term, str) and any(index.knows(term) for index in self._indexes)
+        return isinstance(term, str) and bool(self & {term})
+
+    def __and__(self, terms: AbstractSet[object]) -> frozenset[str]:
+        """Those of these terms that an index has, looked up at once."""
+        wanted = [term for term in terms if isinstance(term, str)]
+        hashes = term_hashes(wanted)
+        return frozenset(chain.from_iterable(index.known(wanted, hashes) for index in self._indexes))
 
     def __iter__(self) -> Iterator[str]:
         """Each distinct term once."""
@@ -44,8 +52,6 @@ class Vocabulary(Set[str]):
             self._words = frozenset[str]().union(*(index.terms() for index in self._indexes))
         return self._words
 
-
-Analyse = Callable[[str], tuple[str, ...]]
 
 _PARTS: tuple[Part, ...] = (*((field, "memory") for field in FIELDS), ("body", "chunk"))
 _ORDERED: frozenset[Part] = frozenset({("body", "chunk"), ("title", "memory")})
@@ -62,12 +68,12 @@ class SnapshotLexicon:
     bit for bit.
     """
 
-    __slots__ = ("_analyse", "_bags", "_columns", "_file", "_indexes", "_keeping", "_words")
+    __slots__ = ("_analyser", "_bags", "_columns", "_file", "_indexes", "_keeping", "_words")
 
     def __init__(
         self,
         columns: Columns,
-        analyse: Analyse,
+        analyser: Analysing,
         indexes: Mapping[Part, PostingsIndex] | None = None,
         file: FileWords | None = None,
     ) -> None:
@@ -75,11 +81,11 @@ class SnapshotLexicon:
 
         Args:
             columns: The memories and chunks of the state.
-            analyse: Cuts a query into tokens as the stored texts were cut.
+            analyser: Cuts a query into tokens as the stored texts were cut.
             indexes: The indexes of all parts.
             file: Answers when there are none.
         """
-        self._analyse = analyse
+        self._analyser = analyser
         self._columns = columns
         self._file = file
         used: dict[Part, PostingsIndex | FileIndex] = {
@@ -94,13 +100,17 @@ class SnapshotLexicon:
         self._keeping = threading.Lock()
 
     @classmethod
-    def of_segment(cls, segment: Container, columns: Columns, analyse: Analyse) -> SnapshotLexicon:
+    def of_segment(cls, segment: Container, columns: Columns, analyser: Analysing) -> SnapshotLexicon:
         """The lexicon whose indexes are in a segment."""
-        return cls(columns, analyse, {part: PostingsIndex(segment, *part) for part in _PARTS})
+        return cls(columns, analyser, {part: PostingsIndex(segment, *part) for part in _PARTS})
 
     def analyse(self, text: str) -> tuple[str, ...]:
         """The tokens of a query in order, from the analyser that produced the index."""
-        return self._analyse(text)
+        return self._analyser.analyse(text)
+
+    def word_tokens(self, words: Sequence[str]) -> list[str | None]:
+        """The token of each word, None for a word that has none or several."""
+        return self._analyser.word_tokens(words)
 
     def prefetch(self, terms: Iterable[str]) -> None:
         """Reads these terms from the file at once, if that is where they are looked up."""
@@ -189,4 +199,4 @@ class SnapshotLexicon:
             # A changed memory is removed under its old contents, then added with the new ones.
             twin.remove(gone[part[1]])
             twin.add(said[part])
-        return SnapshotLexicon(columns, self._analyse, twins)
+        return SnapshotLexicon(columns, self._analyser, twins)

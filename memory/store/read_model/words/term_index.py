@@ -172,9 +172,10 @@ class PostingsIndex(InvertedIndex):
         """Number of entries, holes not counted."""
         return self._live
 
-    def knows(self, term: str) -> bool:
-        """Whether the term is in `terms`."""
-        return any(term in late.codes for late in self._late) or self._terms.get(term) is not None
+    def known(self, terms: Sequence[str], hashes: NDArray[np.uint32]) -> Iterator[str]:
+        """Those of these terms that are in `terms`, some perhaps twice; `hashes` are their `term_hashes`."""
+        late = (term for late in self._late for term in terms if term in late.codes)
+        return chain(self._terms.known(terms, hashes), late)
 
     def terms(self) -> Iterator[str]:
         """All terms, some perhaps twice, and some perhaps that only removed entries contained."""

@@ -18,6 +18,7 @@ from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.read_model.snapshot import Snapshot
 from speckit_memory.memory.store.read_model.words import fts_index
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex
+from speckit_memory.memory.store.read_model.words.lexicon import Vocabulary
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.records import Chunk, Document
 from speckit_memory.memory.store.segment_writing.building import build_in_memory
@@ -99,6 +100,9 @@ def test_the_file_tells_of_words_what_an_index_does(
                 assert bits(index, part, asked, ids) == bits(PostingsIndex(segment, *part), part, asked, ids)
             terms = frozenset[str]().union(*(PostingsIndex(segment, field, "memory").terms() for field in FIELDS))
             assert snapshot.lexicon.words() == terms
+            among = {*words, *NOWHERE}
+            of_segment = Vocabulary([PostingsIndex(segment, field, "memory") for field in FIELDS])
+            assert snapshot.lexicon.words() & among == of_segment & among == terms & among
 
 
 @settings(max_examples=examples(0.14))
