@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from files import write_file
+from postgres_server import server
 
 from speckit_memory.server.views.file_changes import changes, until_told_to_end
 from tests.server.doors import COMMAND, call, environment
@@ -41,15 +42,17 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def watching(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def watching(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that watches the whole workspace, whose reports are written below it."""
+    in_postgres = getattr(request, "param", "a file") == "PostgreSQL"
+    store = {"SPECKIT_DB": f"{server()}&workspace={tmp_path.name}"} if in_postgres else {}
     write_file(tmp_path / "docs" / "first.md", "# First\n\nThe first note.\n")
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
             [COMMAND, "index", ".", "--watch", "--json"],
             stdout=out,
             stderr=err,
-            env=environment(tmp_path),
+            env=environment(tmp_path, **store),
             cwd=tmp_path,
         )
     with process:
@@ -61,7 +64,9 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.requirement("I8.watched")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("watching", "sent"), [("a file", signal.SIGINT), ("PostgreSQL", signal.SIGTERM)], indirect=["watching"]
+)
 @pytest.mark.usefixtures("processes")
 def test_changes_are_indexed_until_a_signal_ends_it(
     tmp_path: Path, watching: subprocess.Popen[bytes], sent: signal.Signals
