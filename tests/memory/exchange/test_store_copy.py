@@ -89,7 +89,7 @@ def evaluated(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows of a store's evaluation database, in any engine."""
     database = evaluation_at(evaluation_file(path), create=False, busy_timeout_ms=1_000)
     with closing(database), database.reading() as connection:
-        return {part.name: [row for page in part.pages(connection) for row in page] for part in evaluation_parts()}
+        return {part.name: list(part.rows(connection)) for part in evaluation_parts()}
 
 
 def places(path: Path) -> list[list[tuple[object, ...]]]:
