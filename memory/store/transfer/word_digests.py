@@ -46,7 +46,14 @@ class _WordSum:
         self._halves = np.zeros(2, np.uint64)
 
     def add(self, terms: Sequence[str], sizes: Sequence[int] | Numbers, memories: Numbers, places: Numbers) -> None:
-        """Adds words: the number of places of each term in `sizes`, and a memory and a place for each of these."""
+        """Adds words at their places.
+
+        Args:
+            terms: The words.
+            sizes: The number of places of each.
+            memories: The memory of each place.
+            places: The places.
+        """
         hashes = np.frombuffer(b"".join(map(_hash, terms)), np.uint64).reshape(-1, 2)
         numbers = np.repeat(np.arange(len(terms)), sizes)
         for start in range(0, len(places), BLOCK):
