@@ -31,12 +31,13 @@ from speckit_memory.memory.store.transfer.row_copy import (
     RowCopy,
     StoreRowCopy,
     TableDigest,
-    digests,
     evaluation_parts,
+    parts,
     row_digests,
     total_rows,
     total_steps,
 )
+from speckit_memory.memory.store.transfer.word_digests import word_digests
 
 OnProgress = Callable[[int, int], None]
 SCHEMAS = (STORE.schema, EVALUATION.schema)
@@ -81,8 +82,9 @@ def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
         recorded = 0 if records is None else total_rows(records, evaluation_parts())
         count = _Counter((total_steps(there) + recorded) * 2, progress)
         StoreRowCopy(there, copy, count).run()
-        pairs = zip(digests(origin, there), digests(copy, copy.reader()), strict=True)
-        tables = tuple(_compared(source, pairs, count))
+        with copy.snapshot_read() as here:
+            pairs = zip(_digests(there), _digests(here), strict=True)
+            tables = tuple(_compared(source, pairs, count))
         saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
         tables += _copy_evaluation(records, source, target, count)
         _finish(copy, target)
@@ -139,6 +141,12 @@ def _records(store: Path) -> Iterator[Connection | None]:
             yield connection
 
 
+def _digests(connection: Connection) -> Iterator[TableDigest]:
+    """The digest of each table of a store, and of the words of each full-text index, inside a read transaction."""
+    yield from row_digests(connection, parts(connection))
+    yield from word_digests(connection)
+
+
 def _compared(
     source: Path, pairs: Iterable[tuple[TableDigest, TableDigest]], count: Callable[[int], None]
 ) -> Iterator[TableDigest]:
@@ -192,8 +200,9 @@ def _copy_evaluation(
                     first.insert(txn, seeds(EVALUATION.steps, (first.name,))[first.name])
             return ()
         RowCopy(records, database.open(), copied, count).run()
-        pairs = zip(row_digests(records, copied), row_digests(database.open(), copied), strict=True)
-        return tuple(replace(one, name=f"evaluation.{one.name}") for one in _compared(source, pairs, count))
+        with database.reading() as connection:
+            pairs = zip(row_digests(records, copied), row_digests(connection, copied), strict=True)
+            return tuple(replace(one, name=f"evaluation.{one.name}") for one in _compared(source, pairs, count))
 
 
 def _finish(copy: Database, target: Path) -> None:

@@ -16,7 +16,12 @@ from typing import Any, Self
 from speckit_memory.config.workspace.store_address import NO_REPLICAS, Replicas, address_at, split_address
 from speckit_memory.errors import SpeckitError, refused
 from speckit_memory.memory.store.file.connection import BUSY_TIMEOUT_MS, Database, Transaction, committing
-from speckit_memory.memory.store.file.guarding.failures import WRITING, LostConnectionError, translate_errors
+from speckit_memory.memory.store.file.guarding.failures import (
+    WRITING,
+    DriverError,
+    LostConnectionError,
+    translate_errors,
+)
 from speckit_memory.memory.store.file.guarding.identity import ReadSource, ReplicaState, StoreState
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.file.guarding.store_file import UNFINISHED, unfinished_copy
@@ -28,12 +33,13 @@ MOST_SESSIONS = 16
 """With more sessions in a process, the ones that were unused for longest are closed until their threads use them."""
 _STATE = "SELECT (SELECT max(count) FROM commits), (SELECT coalesce(max(seq), 0) FROM changes)"
 _COUNTED = """
-SELECT reltuples > 0, EXISTS (SELECT FROM memories), (
-    SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
-    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND pg_has_role(relowner, 'USAGE'))
-FROM pg_class WHERE oid = 'memories'::regclass
+SELECT reltuples > 0, EXISTS (SELECT FROM memories) FROM pg_class WHERE oid = 'memories'::regclass
 """
-"""Whether the memories of all workspaces were counted, whether this one has any, and the tables of our role."""
+"""Whether the memories of all workspaces were counted, and whether this one has any."""
+_OWN_TABLES = """
+SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND pg_has_role(relowner, 'USAGE')
+"""
 _LASTING = ("authentication", "does not exist", "pg_hba.conf", "permission denied")
 """Words of errors that waiting does not change."""
 _PAUSE = 0.05
@@ -264,19 +270,25 @@ class PostgresDatabase(Database):
             self._count_rows_once(connection)
 
     def _count_rows_once(self, connection: Any) -> None:
-        """Has a new database analysed when it has its first memories, and not a minute later by autovacuum.
-
-        Without statistics, the planner takes the rows of a workspace for a two-hundredth of each table.
-        """
-        import psycopg
-
+        """Has a new database analysed when it has its first memories, and not a minute later by autovacuum."""
         if self._is_counted:
             return
-        with suppress(psycopg.Error):  # what was written is committed
-            counted, filled, tables = connection.session.execute(_COUNTED).fetchone()
-            if filled and tables and not counted:
-                connection.session.execute(f"ANALYZE {tables}")
-            self._is_counted = counted or filled
+        with suppress(DriverError, LostConnectionError):  # what was written is committed
+            counted, filled = connection.fetch(_COUNTED, []).rows[0]
+            if filled and not counted:
+                self.count_rows()
+            self._is_counted = bool(counted or filled)
+
+    def count_rows(self) -> None:
+        """Has the tables of our role analysed.
+
+        Without statistics about its rows, the planner takes a new workspace for an empty one, or for a two-hundredth of
+        each table.
+        """
+        connection: Any = self.reader()
+        ((tables,),) = connection.fetch(_OWN_TABLES, []).rows
+        if tables:
+            connection.fetch(f"ANALYZE {tables}", [])
 
     def close(self) -> None:
         """Closes the sessions of all threads."""

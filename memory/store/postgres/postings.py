@@ -7,7 +7,7 @@ word holds the lengths of the fields, added up; every memory with words has one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ FIELDS = {ANALYSED: ("title", "triggers", "path", "body"), WRITTEN: ("title", "b
 """The fields of each full-text table; a place has their number here."""
 COLUMNS = {ANALYSED: "analysed", WRITTEN: "written"}
 """The columns of places."""
-_WORD = 32
-"""Bits of the number of a word, above which is that of its memory."""
+_MEMORY = 32
+"""Bits of the number of a memory, above which is that of a word."""
 _INSERT = (
     "INSERT INTO postings (term, memory_id, analysed, written) "
     "SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[])"
@@ -63,16 +63,25 @@ def pack(numbers: Numbers, sizes: Numbers) -> list[bytes]:
 
 def unpack(packed: Sequence[bytes]) -> Iterator[list[int]]:
     """The lists that `pack` stored."""
+    numbers, sizes = unpack_joined(packed)
+    ends = np.cumsum(sizes).tolist()
+    for begin, end in pairwise((0, *ends)):
+        yield numbers[begin:end].tolist()
+
+
+def unpack_joined(packed: Sequence[bytes]) -> tuple[Numbers, Numbers]:
+    """The numbers of all lists that `pack` stored, one list after the other, and the sizes of the lists."""
     data = np.frombuffer(b"".join(packed), np.uint8)
     last = np.flatnonzero(data < 0x80) + 1
     start = np.append(0, last)[:-1]
     shifts = 7 * (np.arange(len(data)) - np.repeat(start, last - start))
     total = np.append(
         0, np.cumsum(np.add.reduceat((data & 0x7F).astype(np.int64) << shifts, start) if len(data) else [])
-    )
-    ends = np.searchsorted(last, np.cumsum([len(each) for each in packed]), side="right")
-    for begin, end in pairwise((0, *ends.tolist())):
-        yield (total[begin + 1 : end + 1] - total[begin]).astype(np.int64).tolist()
+    ).astype(np.int64)
+    lengths = np.fromiter(map(len, packed), np.int64, len(packed))
+    ends = np.searchsorted(last, np.cumsum(lengths), side="right")
+    sizes = np.diff(ends, prepend=0)
+    return total[1:] - np.repeat(total[ends - sizes], sizes), sizes
 
 
 class PostingChanges:
@@ -122,35 +131,61 @@ def _lengths(come: Mapping[int, Mapping[int, Fields]]) -> list[Any]:
     """Memories, the numbers of their analysed words, and the lengths of their fields, a list for each column."""
     columns = []
     for kind in COLUMNS:
-        ends = [np.cumsum([*map(len, fields[kind])]) if kind in fields else None for fields in come.values()]
-        columns.append(Blobs(None if each is None else pack(each, np.array([len(each)]))[0] for each in ends))
+        lengths = np.array([[*map(len, fields[kind])] for fields in come.values() if kind in fields], np.int64)
+        ends = np.cumsum(lengths.reshape(-1, len(FIELDS[kind])), axis=1)
+        packed = iter(pack(ends.ravel(), np.full(len(ends), len(FIELDS[kind]))))
+        columns.append(Blobs(next(packed) if kind in fields else None for fields in come.values()))
     words = (sum(map(len, fields[ANALYSED])) if ANALYSED in fields else None for fields in come.values())
     return [Integers(come), Integers(words), *columns]
 
 
 def _words(come: Mapping[int, Mapping[int, Fields]]) -> list[Any]:
-    """Words, memories, and places of each kind, a list for each column."""
-    numbers: dict[str, int] = {}
-    of_kind: list[tuple[Numbers, list[bytes]]] = []
-    for kind in COLUMNS:
-        keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for memory, fields in enumerate(come.values()):
-            for field, words in enumerate(fields.get(kind, ())):
-                found = np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)
-                keys.append(found | memory << _WORD)
-                places.append(np.arange(len(words)) << FIELD | field)
-        key, place = np.concatenate(keys), np.concatenate(places)
-        order = np.lexsort((place, key))
-        distinct, sizes = np.unique(key, return_counts=True)
-        of_kind.append((distinct, pack(place[order], sizes)))
-    rows = np.union1d(of_kind[0][0], of_kind[1][0])
-    columns = [Blobs([None]) * len(rows) for _ in of_kind]
-    for column, (distinct, packed) in zip(columns, of_kind, strict=True):
-        for row, each in zip(rows.searchsorted(distinct).tolist(), packed, strict=True):
-            column[row] = each
-    terms, memories = list(numbers), list(come)
-    return [
-        Texts(terms[number] for number in (rows & (1 << _WORD) - 1).tolist()),
-        Integers(memories[number] for number in (rows >> _WORD).tolist()),
-        *map(Blobs, columns),
+    """Words, memories, and places of each kind, a list for each column.
+
+    They are ordered by words, so that a long list goes through the index of words once.
+    """
+    parts = [
+        [
+            (memory, field, words)
+            for memory, fields in enumerate(come.values())
+            for field, words in enumerate(fields.get(kind, ()))
+        ]
+        for kind in COLUMNS
     ]
+    terms = sorted(set(chain.from_iterable(words for of_kind in parts for _, _, words in of_kind)))
+    numbers = dict(zip(terms, count()))
+    keyed = [_by_word(of_kind, numbers) for of_kind in parts]
+    rows = np.sort(np.concatenate([keys for keys, _ in keyed]), kind="stable")
+    rows = rows[np.diff(rows, prepend=-1) > 0]
+    columns = [np.full(len(rows), None, object) for _ in keyed]
+    for column, (keys, packed) in zip(columns, keyed, strict=True):
+        column[rows.searchsorted(keys)] = packed
+    memories = np.fromiter(come, np.int64, len(come))
+    return [
+        Texts(map(terms.__getitem__, (rows >> _MEMORY).tolist())),
+        Integers(memories[rows & (1 << _MEMORY) - 1].tolist()),
+        *(Blobs(column.tolist()) for column in columns),
+    ]
+
+
+def _by_word(
+    parts: Sequence[tuple[int, int, Sequence[str]]], numbers: Mapping[str, int]
+) -> tuple[Numbers, list[bytes]]:
+    """The distinct words of memories, ascending, each as the number of the word above that of the memory; and the
+    places of each.
+
+    Args:
+        parts: A memory, a field, and the words of the field.
+        numbers: The numbers of words.
+    """
+    table = np.array([(memory, field, len(words)) for memory, field, words in parts], np.int64).reshape(-1, 3)
+    memories, fields, lengths = table.T
+    numbered = map(numbers.__getitem__, chain.from_iterable(words for _, _, words in parts))
+    words = np.fromiter(numbered, np.int64, lengths.sum())
+    offsets = np.arange(len(words)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    keys = words << _MEMORY | np.repeat(memories, lengths)
+    places = offsets << FIELD | np.repeat(fields, lengths)
+    order = np.lexsort((places, keys))
+    keys = keys[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[first], pack(places[order], np.diff(first, append=len(keys)))

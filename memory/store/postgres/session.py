@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, TypeVar
@@ -257,6 +257,33 @@ class WorkspaceSession:
             return cursor.rowcount
 
         self._changed = max(0, self._attempt(send, repeatable=False))
+
+    def copy_rows(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Binding]]) -> None:
+        """Inserts rows by COPY, once for a table in a write transaction.
+
+        They pass through a temporary table, since COPY writes to no table with row-level security.
+
+        Args:
+            table: The table.
+            columns: The columns that the values of each row are for.
+            rows: The rows.
+        """
+        names = ", ".join(f'"{column}"' for column in columns)
+        incoming = f'pg_temp."incoming_{table}"'
+        made = f'SELECT {names} FROM "{table}" WITH NO DATA'
+        self._send_waiting()
+
+        def send() -> None:
+            with self.session.cursor() as cursor:
+                cursor.execute(f"CREATE TEMP TABLE IF NOT EXISTS {incoming} ON COMMIT DELETE ROWS AS {made}")
+                described = cursor.execute(f"SELECT * FROM {incoming} LIMIT 0").description or ()
+                with cursor.copy(f"COPY {incoming} FROM STDIN (FORMAT BINARY)") as copy:
+                    copy.set_types([column.type_code for column in described])
+                    for row in rows:
+                        copy.write_row(row)
+                cursor.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM {incoming}')
+
+        self._attempt(send, repeatable=False)
 
     def _taken(self) -> list[Sending]:
         """The statements that wait, which are being sent now."""

@@ -11,15 +11,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from speckit_memory.memory.store.evaluation.schema import EVALUATION
 from speckit_memory.memory.store.file.connection import Connection, Database, Transaction, committing
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, value
+from speckit_memory.memory.store.file.guarding.queries import integer_lists, rows, value
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
 from speckit_memory.memory.store.postgres.schema import derived
 from speckit_memory.memory.store.postgres.statements import Table
@@ -29,10 +28,9 @@ from speckit_memory.memory.store.tables.words import fulltext, surface
 from speckit_memory.memory.store.transfer.copying import OF_THE_FILE
 
 BATCH = 2_000
-WORDS_BATCH = 200
-"""Memories whose words are indexed in one transaction."""
-_FIELDS = {"title": 0, "triggers": 1, "path": 2, "body": 3}
-_SURFACE_FIELDS = {"title": 0, "body": 1}
+"""Rows, and memories whose words are indexed, in one transaction."""
+MOST_CHARACTERS = 4_000_000
+"""Length of the texts whose words are indexed in one transaction."""
 
 Row = tuple[Any, ...]
 OnRows = Callable[[int], None]
@@ -58,8 +56,8 @@ class _Part(Protocol):
     def count(self, connection: Connection) -> int:
         """Number of rows."""
 
-    def pages(self, connection: Connection) -> Iterator[list[Row]]:
-        """All rows in the order of their keys, a page at a time."""
+    def rows(self, connection: Connection) -> Iterator[Row]:
+        """All rows in the order of their keys, read as they are asked for in a transaction."""
 
     def insert(self, txn: Transaction, found: Sequence[Row]) -> None:
         """Writes rows."""
@@ -73,39 +71,32 @@ class _TableRows:
     """The rows of a plain table; `where` leaves some of them out."""
 
     table: Table
-    where: str = "1 = 1"
+    where: str = ""
 
     @property
     def name(self) -> str:
         return self.table.name
 
     def count(self, connection: Connection) -> int:
-        return int(value(connection, f'SELECT count(*) FROM "{self.name}" WHERE {self.where}'))
+        return int(value(connection, f'SELECT count(*) FROM "{self.name}" {self.where}'))
 
-    def pages(self, connection: Connection) -> Iterator[list[Row]]:
-        columns = ", ".join(f'"{column}"' for column in self.table.columns)
+    def rows(self, connection: Connection) -> Iterator[Row]:
         key = ", ".join(f'"{column}"' for column in self.table.key)
-        of_key = itemgetter(*map(self.table.columns.index, self.table.key))
-        after = ""
-        last: Row = ()
-        while True:
-            sql = f'SELECT {columns} FROM "{self.name}" WHERE {self.where} {after} ORDER BY {key} LIMIT {BATCH}'
-            page = rows(connection, sql, last)
-            if page:
-                yield page
-            if len(page) < BATCH:
-                return
-            # a single column is no tuple
-            last = of_key(page[-1]) if len(self.table.key) > 1 else (of_key(page[-1]),)
-            after = f"AND ({key}) > ({', '.join('?' * len(last))})"
+        return connection.execute(f'SELECT {self._columns} FROM "{self.name}" {self.where} ORDER BY {key}')
 
     def insert(self, txn: Transaction, found: Sequence[Row]) -> None:
-        columns = ", ".join(f'"{column}"' for column in self.table.columns)
-        marks = ", ".join("?" * len(self.table.columns))
-        txn.connection.executemany(f'INSERT INTO "{self.name}" ({columns}) VALUES ({marks})', found)
+        if isinstance(txn.connection, Connection):
+            marks = ", ".join("?" * len(self.table.columns))
+            txn.connection.executemany(f'INSERT INTO "{self.name}" ({self._columns}) VALUES ({marks})', found)
+        else:
+            txn.connection.copy_rows(self.name, self.table.columns, found)
 
     def clear(self, txn: Transaction) -> None:
-        txn.connection.execute(f'DELETE FROM "{self.name}" WHERE {self.where}')
+        txn.connection.execute(f'DELETE FROM "{self.name}" {self.where}')
+
+    @property
+    def _columns(self) -> str:
+        return ", ".join(f'"{column}"' for column in self.table.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +109,26 @@ class _VectorRows:
     def count(self, connection: Connection) -> int:
         return vectors.count(connection)
 
-    def pages(self, connection: Connection) -> Iterator[list[Row]]:
+    def rows(self, connection: Connection) -> Iterator[Row]:
         if not vectors.dimensions(connection):
             return
-        last = 0
-        sql = f"SELECT id FROM chunks WHERE vector = 'stored' AND id > ? ORDER BY id LIMIT {BATCH}"
-        while ids := [number for (number,) in rows(connection, sql, (last,))]:
-            last = ids[-1]
-            chosen = "SELECT rowid, embedding FROM chunk_vectors WHERE rowid IN (SELECT value FROM carray(?))"
-            yield sorted(rows(connection, chosen, (integers(ids),)))
+        if not isinstance(connection, Connection):
+            yield from connection.execute("SELECT rowid, embedding FROM chunk_vectors ORDER BY rowid")
+            return
+        # the table of sqlite-vec has its rows in another order
+        stored = connection.execute("SELECT id FROM chunks WHERE vector = 'stored' ORDER BY id")
+        chosen = "SELECT rowid, embedding FROM chunk_vectors WHERE rowid IN (SELECT value FROM carray(?))"
+        for some in integer_lists((number for (number,) in stored), BATCH):
+            yield from sorted(rows(connection, chosen, (some,)))
 
     def insert(self, txn: Transaction, found: Sequence[Row]) -> None:
-        matrix = np.stack([np.frombuffer(vector, np.float32) for _, vector in found])
-        vectors.store(txn, [number for number, _ in found], matrix, self.model)
+        if isinstance(txn.connection, Connection):
+            matrix = np.stack([np.frombuffer(vector, np.float32) for _, vector in found])
+            vectors.store(txn, [number for number, _ in found], matrix, self.model)
+            return
+        if not vectors.dimensions(txn.connection):
+            vectors.create(txn, len(found[0][1]) // np.float32().nbytes, self.model)
+        txn.connection.copy_rows(self.name, ("rowid", "embedding"), found)
 
     def clear(self, txn: Transaction) -> None:
         if vectors.dimensions(txn.connection):
@@ -148,9 +146,8 @@ class _LastIds:
     def count(self, connection: Connection) -> int:
         return len(self._found(connection))
 
-    def pages(self, connection: Connection) -> Iterator[list[Row]]:
-        if found := self._found(connection):
-            yield found
+    def rows(self, connection: Connection) -> Iterator[Row]:
+        return iter(self._found(connection))
 
     def insert(self, txn: Transaction, found: Sequence[Row]) -> None:
         for name, last in found:
@@ -200,33 +197,27 @@ class RowCopy:
     def _begin_changes(self) -> None:
         """Called before rows of the target change."""
 
-    def _copy(self, part: _Part, *, anew: bool = False) -> None:
-        """Copies the rows of a part. If `anew`, those of the target are deleted, with the first transaction: they are a
-        new store's, or the source has changed."""
-        there = iter(()) if anew else part.pages(self._target)
-        done = 0
-        for page in part.pages(self._source):
-            known = next(there, [])
-            if known != page[: len(known)]:
-                break
-            if len(known) < len(page):
-                there = iter(())  # these were the target's last rows
-                self._begin_changes()
-                with _writing(self._target) as txn:
-                    if anew and not done:
-                        part.clear(txn)
-                    part.insert(txn, page[len(known) :])
-            done += len(page)
-            self._on_rows(len(page))
-        else:
-            known = next(there, [])
-            if anew and not done:
-                self._begin_changes()
-                with _writing(self._target) as txn:
+    def _copy(self, part: _Part) -> None:
+        """Copies the rows of a part that the target lacks. If its rows are not the first ones of the source, they are
+        deleted, with the first transaction: they are a new store's, or the source has changed."""
+        coming = part.rows(self._source)
+        known, anew = 0, False
+        with _reading(self._target):
+            for row in part.rows(self._target):
+                if row != next(coming, None):
+                    known, anew, coming = 0, True, part.rows(self._source)
+                    break
+                known += 1
+        self._on_rows(known)
+        while (page := list(islice(coming, BATCH))) or anew:
+            self._begin_changes()
+            with _writing(self._target) as txn:
+                if anew:
                     part.clear(txn)
-        if known:
-            self._on_rows(-done)
-            self._copy(part, anew=True)
+                if page:
+                    part.insert(txn, page)
+            anew = False
+            self._on_rows(len(page))
 
 
 class StoreRowCopy(RowCopy):
@@ -235,6 +226,7 @@ class StoreRowCopy(RowCopy):
     def __init__(self, source: Connection, target: Database, on_rows: OnRows) -> None:
         """`source` is inside a read transaction for as long as the copy takes."""
         super().__init__(source, target.reader(), parts(source), on_rows)
+        self._database = target
         # the words of a memory are indexed in one transaction, by ascending ids
         greatest = "memory_id) FROM postings" if isinstance(target, PostgresDatabase) else "rowid) FROM memory_fts"
         self._words_until = int(value(self._target, f"SELECT max({greatest}") or 0)
@@ -242,7 +234,14 @@ class StoreRowCopy(RowCopy):
     def run(self) -> None:
         """Copies what the target lacks."""
         super().run()
+        self._count_rows()
         self._index_words()
+        self._count_rows()
+
+    def _count_rows(self) -> None:
+        """Has PostgreSQL learn of the new rows before they are read."""
+        if isinstance(self._database, PostgresDatabase):
+            self._database.count_rows()
 
     def _begin_changes(self) -> None:
         """Deletes the words of the target before its texts change."""
@@ -255,15 +254,25 @@ class StoreRowCopy(RowCopy):
         self._words_until = 0
 
     def _index_words(self) -> None:
-        until = self._words_until
-        self._on_rows(value(self._target, "SELECT count(*) FROM memories WHERE id <= ?", (until,)))
-        chosen = f"SELECT id FROM memories WHERE id > ? ORDER BY id LIMIT {WORDS_BATCH}"
-        while ids := [number for (number,) in rows(self._target, chosen, (until,))]:
-            until = ids[-1]
-            with _writing(self._target) as txn:
-                fulltext.fill(txn, ids)
-                surface.fill(txn, ids)
+        for ids in self._memories():
+            if missing := [memory for memory in ids if memory > self._words_until]:
+                with _writing(self._target) as txn:
+                    fulltext.fill(txn, missing)
+                    surface.fill(txn, missing)
             self._on_rows(len(ids))
+
+    def _memories(self) -> Iterator[list[int]]:
+        """The ids of all memories, ascending, in lists whose words are indexed in one transaction."""
+        ids: list[int] = []
+        together = 0
+        for memory, characters in self._source.execute("SELECT id, characters FROM memories ORDER BY id"):
+            if ids and (len(ids) == BATCH or together + characters > MOST_CHARACTERS):
+                yield ids
+                ids, together = [], 0
+            ids.append(memory)
+            together += characters
+        if ids:
+            yield ids
 
 
 def parts(source: Connection) -> list[_Part]:
@@ -277,7 +286,7 @@ def parts(source: Connection) -> list[_Part]:
         *map(_TableRows, tables.values()),
         _LastIds(tuple(tables.values())),
         _VectorRows(get_meta(source, vectors.MODEL) or ""),
-        _TableRows(meta, f"key NOT IN ({left_out})"),
+        _TableRows(meta, f"WHERE key NOT IN ({left_out})"),
     ]
 
 
@@ -299,54 +308,23 @@ def total_steps(source: Connection) -> int:
 
 
 def row_digests(connection: Connection, copied: Sequence[_Part]) -> Iterator[TableDigest]:
-    """The digest of each of these parts."""
+    """The digest of each of these parts, inside a read transaction."""
     for part in copied:
-        yield _digest(part.name, (row for page in part.pages(connection) for row in page))
+        made, count = hashlib.sha256(), 0
+        for row in part.rows(connection):
+            made.update(repr(row).encode("utf-8", "surrogatepass"))
+            count += 1
+        yield TableDigest(part.name, count, made.hexdigest()[:16])
 
 
-def digests(database: Database, connection: Connection) -> Iterator[TableDigest]:
-    """The digest of each table, and of the words of each full-text index."""
-    yield from row_digests(connection, parts(connection))
-    for name, words in words_of(database, connection).items():
-        yield _digest(name, words)
-
-
-def _digest(name: str, found: Iterator[Any]) -> TableDigest:
-    made, count = hashlib.sha256(), 0
-    for row in found:
-        made.update(repr(row).encode("utf-8", "surrogatepass"))
-        count += 1
-    return TableDigest(name, count, made.hexdigest()[:16])
-
-
-def words_of(database: Database, connection: Connection) -> dict[str, Iterator[Row]]:
-    """The words of both full-text indexes by their names: each word, the memory, and its fields and places in it."""
-    if isinstance(database, PostgresDatabase):
-        return {
-            "memory_fts": _postings(connection, "analysed"),
-            "surface_fts": _postings(connection, "written"),
-        }
-    connection.execute("DROP TABLE IF EXISTS temp.surface_words")
-    connection.execute("CREATE VIRTUAL TABLE temp.surface_words USING fts5vocab('main', 'surface_fts', 'instance')")
-    return {
-        "memory_fts": _vocabulary(connection, "memory_word_places", _FIELDS),
-        "surface_fts": _vocabulary(connection, "surface_words", _SURFACE_FIELDS),
-    }
-
-
-def _vocabulary(connection: Connection, table: str, fields: dict[str, int]) -> Iterator[Row]:
-    found = connection.execute(f"SELECT term, doc, col, offset FROM temp.{table}")
-    for (term, memory), places in groupby(found, itemgetter(0, 1)):
-        yield term, memory, sorted((fields[column], offset) for _, _, column, offset in places)
-
-
-def _postings(connection: Connection, column: str) -> Iterator[Row]:
-    from speckit_memory.memory.store.postgres.postings import field_and_offset, unpack
-
-    table = Table("postings", ("term", "memory_id", column), ("term", "memory_id"))
-    for page in _TableRows(table, f"{column} IS NOT NULL AND term <> ''").pages(connection):
-        for (term, memory, _), places in zip(page, unpack([row[2] for row in page]), strict=True):
-            yield term, memory, sorted(map(field_and_offset, places))
+@contextmanager
+def _reading(connection: Connection) -> Iterator[None]:
+    """A read transaction."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 @contextmanager

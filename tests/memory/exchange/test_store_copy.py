@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -89,7 +90,7 @@ def evaluated(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows of a store's evaluation database, in any engine."""
     database = evaluation_at(evaluation_file(path), create=False, busy_timeout_ms=1_000)
     with closing(database), database.reading() as connection:
-        return {part.name: [row for page in part.pages(connection) for row in page] for part in evaluation_parts()}
+        return {part.name: list(part.rows(connection)) for part in evaluation_parts()}
 
 
 def places(path: Path) -> list[list[tuple[object, ...]]]:
@@ -268,6 +269,29 @@ def test_words_that_are_out_of_step_leave_the_copy_unfinished(full: Path, tmp_pa
         copy_store(full, tmp_path / "copy.db", quiet)
     with pytest.raises(SpeckitError, match="E020"):
         Database.open(tmp_path / "copy.db")
+
+
+@pytest.mark.requirement("M14.copied")
+@pytest.mark.parametrize(("index", "other"), [("memory_fts", "written"), ("surface_fts", "analysed")])
+def test_two_words_that_changed_places_are_found(
+    full: Path, tmp_path: Path, index: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exchange(copy: Database, _target: Path) -> None:
+        connection: Any = copy.reader()
+        of_one = f"FROM postings WHERE term <> '' AND {other} IS NULL GROUP BY term HAVING count(*) = 1"
+        of_two = f"SELECT min(term), memory FROM (SELECT term, min(memory_id) AS memory {of_one}) AS t GROUP BY memory"
+        (word, memory), (word_2, memory_2) = connection.fetch(f"{of_two} ORDER BY memory LIMIT 2", []).rows
+        for of_word, its_memory in ((word, memory_2), (word_2, memory)):
+            connection.fetch("UPDATE postings SET memory_id = $2 WHERE term = $1", [of_word, its_memory])
+        raise KeyboardInterrupt
+
+    target = link_at(tmp_path / "memory.store")
+    with monkeypatch.context() as patched:
+        patched.setattr(store_copy, "_finish", exchange)
+        with pytest.raises(KeyboardInterrupt):
+            copy_store(full, target, quiet)
+    with pytest.raises(SpeckitError, match=f"E024 the copy differs from .* in {index}"):
+        copy_store(full, target, quiet)
 
 
 @pytest.mark.requirement("M14.copied")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -38,6 +39,13 @@ def integers(values: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding | 
     """Integers for `carray(?)`; NULL, which yields no rows, when there are none."""
     array = np.ascontiguousarray(values, dtype=np.int64)
     return apsw.carray(array) if len(array) else None
+
+
+def integer_lists(values: Iterable[int], size: int = 200) -> Iterator[apsw.CArrayBinding]:
+    """The integers in lists of at most this size, each for `carray(?)`."""
+    remaining = iter(values)
+    while part := integers(list(islice(remaining, size))):
+        yield part
 
 
 def texts(values: Iterable[str]) -> apsw.CArrayBinding | None:

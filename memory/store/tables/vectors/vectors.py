@@ -96,13 +96,7 @@ def store(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id
     if not len(chunk_ids):
         return []
     if get_meta(txn.connection, MODEL) is None:
-        size = vectors.shape[1]
-        txn.connection.execute(
-            "CREATE VIRTUAL TABLE chunk_vectors USING vec0 "
-            f"(embedding float[{size}] distance_metric=cosine, chunk_size={ROWS_PER_BLOB})"
-        )
-        set_meta(txn, MODEL, model_id)
-        set_meta(txn, DIMENSIONS, str(size))
+        create(txn, vectors.shape[1], model_id)
     matrix = np.ascontiguousarray(vectors, dtype=np.float32)
     stored: list[bool] = np.any(matrix, axis=1).tolist()
     txn.connection.executemany(
@@ -110,6 +104,16 @@ def store(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id
         ((chunk_id, row.tobytes()) for chunk_id, row, kept in zip(chunk_ids, matrix, stored, strict=True) if kept),
     )
     return stored
+
+
+def create(txn: Transaction, size: int, model_id: str) -> None:
+    """Makes the table of a store without vectors, for those of a model with this number of dimensions."""
+    txn.connection.execute(
+        "CREATE VIRTUAL TABLE chunk_vectors USING vec0 "
+        f"(embedding float[{size}] distance_metric=cosine, chunk_size={ROWS_PER_BLOB})"
+    )
+    set_meta(txn, MODEL, model_id)
+    set_meta(txn, DIMENSIONS, str(size))
 
 
 def insert(txn: Transaction, chunk_ids: Sequence[int], vectors: Vectors, model_id: str) -> None:

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows, texts
+from speckit_memory.memory.store.file.guarding.queries import integer_lists, integers, rows, texts
 from speckit_memory.memory.store.file.schema.packing import unpack_tokens
 from speckit_memory.pipeline.ports import Column, Ids
 
@@ -21,6 +21,11 @@ from speckit_memory.pipeline.ports import Column, Ids
 _PLACES = """
 SELECT t.rowid, p.doc, CASE p.col WHEN 'body' THEN 3 WHEN 'title' THEN 0 WHEN 'triggers' THEN 1 ELSE 2 END, p.offset
 FROM carray(?) AS t CROSS JOIN temp.memory_word_places AS p ON p.term = t.value
+"""
+
+_TOKENS = """
+SELECT memory_id, title_tokens, trigger_tokens, path_tokens, tokens FROM texts
+WHERE memory_id IN (SELECT value FROM carray(?)) ORDER BY memory_id
 """
 
 
@@ -36,16 +41,14 @@ def delete(txn: Transaction, memory_id: int) -> None:
     txn.connection.execute("DELETE FROM memory_fts WHERE rowid = ?", (memory_id,))
 
 
-def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
-    """Adds rows for memories that have none, from their stored tokens; returns the number of rows."""
-    count = 0
-    for memory_id in memory_ids:
-        chosen = "SELECT title_tokens, trigger_tokens, path_tokens, tokens FROM texts WHERE memory_id = ?"
-        for title, triggers, path, tokens in rows(txn.connection, chosen, (memory_id,)):
+def fill(txn: Transaction, memory_ids: Iterable[int]) -> None:
+    """Adds rows for memories that have none, from their stored tokens."""
+    for chosen in integer_lists(memory_ids):
+        made = []
+        for memory_id, title, triggers, path, tokens in rows(txn.connection, _TOKENS, (chosen,)):
             with suppress(ValueError):  # tokens that cannot be read are not guessed
-                insert(txn, [(memory_id, title, triggers, path, " ".join(unpack_tokens(tokens)))])
-                count += 1
-    return count
+                made.append((memory_id, title, triggers, path, " ".join(unpack_tokens(tokens))))
+        insert(txn, made)
 
 
 def match(

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import integers, rows
+from speckit_memory.memory.store.file.guarding.queries import integer_lists, integers, rows
 from speckit_memory.memory.store.file.schema.packing import WORDS_AS_WRITTEN
 from speckit_memory.pipeline.ports import Ids
 
 _STORED = "(rowid, title, body) SELECT m.id, m.title, b.body FROM memories m JOIN bodies b ON b.memory_id = m.id"
 """SQL for the contents of the rows."""
-_FILL = f"INSERT INTO surface_fts {_STORED} WHERE m.id = ?"
+_FILL = f"INSERT INTO surface_fts {_STORED} WHERE m.id IN (SELECT value FROM carray(?)) ORDER BY m.id"
 # The expected rows are tokenised into a temporary table, so that both sides pass through the same tokeniser.
 _BEGIN_ANEW = f"""
 CREATE VIRTUAL TABLE temp.surface_anew USING fts5 ({WORDS_AS_WRITTEN});
@@ -40,11 +40,10 @@ def insert(txn: Transaction, memories: Iterable[tuple[int, str, str]]) -> None:
     txn.connection.executemany("INSERT INTO surface_fts (rowid, title, body) VALUES (?, ?, ?)", memories)
 
 
-def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
-    """Adds rows for memories that have none, from their stored titles and texts; returns the number of ids."""
-    chosen = [(memory_id,) for memory_id in memory_ids]
-    txn.connection.executemany(_FILL, chosen)
-    return len(chosen)
+def fill(txn: Transaction, memory_ids: Iterable[int]) -> None:
+    """Adds rows for memories that have none, from their stored titles and texts."""
+    for chosen in integer_lists(memory_ids):
+        txn.connection.execute(_FILL, (chosen,))
 
 
 def delete(txn: Transaction, memory_id: int) -> None:
