@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from speckit_memory.config.workspace.settings import workspace_root
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import COMMAND, environment, script
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -27,10 +27,11 @@ def fenced(page: str, language: str) -> list[str]:
 
 
 def sh(root: Path, line: str, **env: str) -> subprocess.CompletedProcess[str]:
-    path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+    environ = environment(root, SPECKIT_DB="", **env)
+    line = f'{COMMAND.name}() {{ {shlex.join(script(environ))} "$@"; }}\n{line}'
     return subprocess.run(
-        ["sh", "-c", line], cwd=root, env=environment(root, SPECKIT_DB="", PATH=path, **env), check=False,
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        ["sh", "-c", line], cwd=root, env=environ, check=False, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
 
 
