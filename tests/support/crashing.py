@@ -50,7 +50,7 @@ class CrashError(BaseException):
 class Crash:
     """A crash before change number `at` of the files below a folder; with 0 there is none."""
 
-    def __init__(self, root: Path, at: int, passed: Callable[[str], None] = str) -> None:
+    def __init__(self, root: Path, at: int, passed: Callable[[str], object] = str) -> None:
         """`passed` is called with each change before it is made."""
         self.root = os.path.realpath(root)
         self.at = at
@@ -104,7 +104,7 @@ _crash: Crash | None = None
 
 
 @contextmanager
-def crash_at(root: Path, at: int, passed: Callable[[str], None] = str) -> Iterator[Crash]:
+def crash_at(root: Path, at: int, passed: Callable[[str], object] = str) -> Iterator[Crash]:
     """Has the process count as dead from change number `at` below a folder to the end of the block.
 
     The block opens the store itself. What it leaves open is closed here, and its threads have ended, before files can
@@ -137,7 +137,7 @@ def every_point(origin: Path, root: Path, action: Callable[[], object]) -> Itera
     run to its end there.
     """
 
-    def crashed(at: int, passed: Callable[[str], None] = str) -> Crash:
+    def crashed(at: int, passed: Callable[[str], object] = str) -> Crash:
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(origin, root, symlinks=True)
         with crash_at(root, at, passed) as crash:
