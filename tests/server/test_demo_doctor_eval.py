@@ -21,11 +21,14 @@ def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--keep", "demo.db"]], ids=["temporary", "kept"])
-@pytest.mark.parametrize("placed", ["empty", "workspace", "elsewhere"])
+@pytest.mark.parametrize(
+    ("placed", "arguments"),
+    [("empty", []), ("workspace", ["--keep", "demo.db"]), ("elsewhere", []), ("elsewhere", ["--keep", "demo.db"])],
+    ids=["empty-temporary", "workspace-kept", "elsewhere-temporary", "elsewhere-kept"],
+)
 @pytest.mark.usefixtures("processes")
 def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
-    tmp_path: Path, arguments: list[str], placed: str
+    tmp_path: Path, placed: str, arguments: list[str]
 ) -> None:
     here = tmp_path / "here and now"
     here.mkdir()
