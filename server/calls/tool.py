@@ -63,51 +63,35 @@ class SpeckitTool(Tool):
     _elsewhere: Elsewhere | None = PrivateAttr()
     _under_way: EqualCalls[ToolAnswer] = PrivateAttr()
 
-    @classmethod
-    def of(
-        cls,
+    def bound(
+        self,
         function: Callable[..., Reply],
         *,
-        title: str = "",
         budget: int,
         limiter: anyio.CapacityLimiter,
         count: Count,
-        read_only: bool,
-        idempotent: bool = True,
-        destructive: bool = False,
         cache: AnswerCache | None = None,
         config_hash: Callable[[], str] = str,
         offers: Callable[[str], bool] = bool,
         idle: Rule | None = None,
         equal: Callable[[Mapping[str, Any]], Hashable] | None = None,
         elsewhere: Elsewhere | None = None,
-        like: "SpeckitTool | None" = None,
     ) -> "SpeckitTool":
-        """Builds the tool of a function, whose docstring is the description; as in click, a form feed ends it.
+        """Builds a tool of this definition.
 
         Args:
             function: Returns the `Reply` for its keyword arguments.
-            title: Name for users.
             budget: Token budget of the tool's layer (feature T24).
             limiter: Bounds the threads of all tools of a kind.
             count: Counts tokens.
-            read_only: Whether the tool never writes.
-            idempotent: Whether repeating a call has no further effect.
-            destructive: Whether it may delete or overwrite.
             cache: Caches answers (feature T25); None for no cache.
             config_hash: Returns the hash of the pipeline in force, for the log.
             offers: Tells whether the client has a tool, so that errors suggest only those.
             idle: Finds parameters without effect.
             equal: Returns a key for parameter values; concurrent calls with equal keys share one answer.
             elsewhere: Answers calls in another process; None to answer them here.
-            like: The tool of the same function of another workspace: deriving a definition takes most of the time.
         """
-        if like is None:
-            tool = cls._defined(
-                function, title, _annotations(read_only=read_only, destructive=destructive, idempotent=idempotent)
-            )
-        else:
-            tool = like.model_copy(update={"fn": function})
+        tool = self.model_copy(update={"fn": function})
         tool._budget = budget
         tool._limiter = limiter
         tool._count = count
@@ -121,8 +105,25 @@ class SpeckitTool(Tool):
         return tool
 
     @classmethod
-    def _defined(cls, function: Callable[..., Reply], title: str, annotations: ToolAnnotations) -> "SpeckitTool":
-        """Derives the definition."""
+    def defined(
+        cls,
+        function: Callable[..., Reply],
+        *,
+        title: str = "",
+        read_only: bool,
+        idempotent: bool = True,
+        destructive: bool = False,
+    ) -> "SpeckitTool":
+        """Derives the definition from a signature and a docstring; as in click, a form feed ends the description.
+
+        Args:
+            function: Has the parameters of the tool.
+            title: Name for users.
+            read_only: Whether the tool never writes.
+            idempotent: Whether repeating a call has no further effect.
+            destructive: Whether it may delete or overwrite.
+        """
+        annotations = _annotations(read_only=read_only, destructive=destructive, idempotent=idempotent)
         tool = cls.from_function(
             function,
             title=title or None,

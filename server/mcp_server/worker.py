@@ -19,7 +19,7 @@ from speckit_memory.server.calls.tool import SpeckitTool, ToolAnswer
 from speckit_memory.server.calls.worker_processes import WARM_UP, WITHDRAW, WorkerOptions, receive, send, wire_of
 from speckit_memory.server.logging import logs
 from speckit_memory.server.logging.log_stream import detach
-from speckit_memory.server.mcp_server.app import NO_TOOLS, tools, workspace_of
+from speckit_memory.server.mcp_server.app import tools, workspace_of
 from speckit_memory.server.replies.worker_calls import ThreadLimits, share_one_arena
 from speckit_memory.server.workspace.idle_workspaces import IDLE_SECONDS, LOOK_SECONDS, close_unused
 from speckit_memory.server.workspace.workspace import Workspace
@@ -66,8 +66,7 @@ class Worker:
                 name=workspace,
                 cache_seconds=self._options.cache_seconds,
             )
-            of_another = next((each for (name, _), (_, each) in self._served.items() if name == workspace), NO_TOOLS)
-            made = tools(opened, self._limits, profile, like=of_another)
+            made = tools(opened, self._limits, profile)
             self._served[key] = opened, {tool.name: tool for tool in made}
         self._served.move_to_end(key)
         while len(self._served) > MOST_PRINCIPALS * len(self._options.workspaces):

@@ -61,11 +61,11 @@ def operations_of_tools() -> list[tuple[Operation, Tool]]:
     )
 
 
-def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Callable[..., Reply]:
-    """The function of the tool, whose signature has the parameters as the tool names them."""
+def function_of(operation: Operation, tool: Tool) -> Callable[..., Reply]:
+    """The function of the tool: it takes the workspace, and the parameters as the tool names them."""
     parameters = operation.of_tool()
 
-    def run(**values: Any) -> Reply:
+    def run(workspace: Workspace, /, **values: Any) -> Reply:
         given = {parameters[name][0]: value for name, value in values.items()}
         # validated already: the signature has the types of the model
         params = operation.params.model_construct(**given)
@@ -74,7 +74,7 @@ def function_of(operation: Operation, tool: Tool, workspace: Workspace) -> Calla
     run.__name__ = tool.name
     run.__doc__ = tool.brief
     signature = Signature([_parameter(name, *about_it[1:]) for name, about_it in parameters.items()])
-    run.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what clients give; `inspect.signature` reads it
     return run
 
 

@@ -36,7 +36,6 @@ from speckit_memory.server.transport.workspace_registry import WorkspaceRegistry
 from speckit_memory.server.workspace.idle_workspaces import RequestUsage, close_idle
 
 if TYPE_CHECKING:
-    from speckit_memory.server.calls.tool import SpeckitTool
     from speckit_memory.server.workspace.workspace import Workspace
 
 
@@ -173,8 +172,6 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, access: AccessOp
     limits = ThreadLimits()
     workers = WorkerProcesses(served.workers, served.of_worker()) if served.workers > 1 else None
 
-    definitions: dict[str, SpeckitTool] = {}
-
     def server_of(path: str, profile: ToolProfile, principal: str) -> PrincipalServer:
         # one MCP server per workspace and principal; the thread limits are shared by all
         name, root = roots[path]
@@ -190,10 +187,7 @@ def serve_http(served: WorkspaceRegistry, host: str, port: int, access: AccessOp
             middleware=[CancelHungUp(), RequestUsage(workspace)],
             workers=workers,
             principal=principal,
-            like=definitions,
         )
-        if not definitions:
-            definitions.update(server.every_tool)
         app = server.streamable_http_app(
             streamable_http_path=path,
             host=host,

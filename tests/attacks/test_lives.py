@@ -1,4 +1,4 @@
-"""Five hundred lives of stores; `scripts/soak --only lives` lives as many more as there is time for."""
+"""Two hundred and fifty lives of stores; `scripts/soak --only lives` lives as many more as there is time for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.attacks.fuzz import lives, living
 from tests.attacks.fuzz.living import Life
 from tests.attacks.fuzz.run import Fuzzed, search
 
-ROUNDS, LIVES = 4, 126
+ROUNDS, LIVES = 2, 126
 
 
 @pytest.mark.requirement("M1", "I8")

@@ -111,7 +111,8 @@ def test_what_follows_a_reply_costs_no_answer(
 
     async def run() -> list[Any]:
         limiter = anyio.CapacityLimiter(1)
-        tool = SpeckitTool.of(memory_stats, budget=800, limiter=limiter, count=counted_tokens, read_only=True)
+        definition = SpeckitTool.defined(memory_stats, read_only=True)
+        tool = definition.bound(memory_stats, budget=800, limiter=limiter, count=counted_tokens)
         return [await tool.run(arguments, None) for arguments in ({}, {"fails": True}, {})]
 
     first, failed, last = anyio.run(run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from raw_server import RawServer, call_of
 from tally import Tally
 
 from speckit_memory.server.replies.envelope import FIELDS
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import call
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -93,8 +92,8 @@ def test_every_value_of_every_parameter_gets_a_short_answer_that_is_no_defect(
             tally.tried()
     tally.tried()
     usual = USUAL[tool]
-    for number, call in enumerate(ROOM.get(tool, ())):
-        made = server.call(f"room {number}", *call)
+    for number, needed in enumerate(ROOM.get(tool, ())):
+        made = server.call(f"room {number}", *needed)
         if tool == "memory_causal_unlink":
             usual = {"edgeId": made["structuredContent"]["data"]["link"]["id"]}
     assert not server.call("usual", tool, usual).get("isError")
@@ -136,11 +135,10 @@ def test_an_unknown_tool_is_named_in_short(server: RawServer, tally: Tally, name
 def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     indexed: Path, tally: Tally, option: str, value: str
 ) -> None:
-    command: list[str | Path] = [COMMAND, "search", "fusion", option, value]
-    ran = subprocess.run(command, capture_output=True, check=False, cwd=indexed, env=environment(indexed), timeout=120)
-    assert ran.returncode in (0, 2), ran.stderr[:500]
-    assert b"E199" not in ran.stderr
-    assert len(ran.stderr) < MOST
+    ran = call(indexed, ["search", "fusion", option, value])
+    assert ran.status in (0, 2), ran.err[:500]
+    assert "E199" not in ran.err
+    assert len(ran.err) < MOST
     tally.tried()
 
 
@@ -171,10 +169,8 @@ def test_numbers_that_nobody_means_are_refused_by_commands_or_taken(
     ids=lambda arguments: " ".join(argument[:12] for argument in arguments),
 )
 def test_long_arguments_of_commands_are_repeated_in_short(indexed: Path, tally: Tally, arguments: list[str]) -> None:
-    ran = subprocess.run(
-        [COMMAND, *arguments], capture_output=True, check=False, cwd=indexed, env=environment(indexed), timeout=120
-    )
-    assert ran.returncode in (0, 1, 2), ran.stderr[:2000]
-    assert b"E199" not in ran.stderr
-    assert len(ran.stderr + ran.stdout) < MOST, ran.stderr[:300]
+    ran = call(indexed, arguments)
+    assert ran.status in (0, 1, 2), ran.err[:2000]
+    assert "E199" not in ran.err
+    assert len(ran.err + ran.out) < MOST, ran.err[:300]
     tally.tried()

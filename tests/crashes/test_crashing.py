@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 from crashing import crash_at, every_point
+from files_state import found_in, with_log
 
 from speckit_memory.config.files.written_file import written
 
@@ -70,6 +71,29 @@ def test_two_transactions_are_seen_apart_and_one_is_not(tmp_path: Path, journal:
 
     states = {stored() for _ in every_point(origin, store.parent, insert)}
     assert states | {stored()} == ({0, 2} if whole else {0, 1, 2})
+
+
+def test_what_a_log_adds_to_a_file_is_what_sqlite_makes_of_it(tmp_path: Path) -> None:
+    """Two transactions count, and neither the one before the last checkpoint twice nor one that does not end."""
+    store, log = tmp_path / "store.db", tmp_path / "store.db-wal"
+    with closing(apsw.Connection(str(store))) as connection, closing(apsw.Connection(str(store))) as reader:
+        list(connection.execute("PRAGMA journal_mode = wal; PRAGMA cache_size = 2; CREATE TABLE t (n, text)"))
+        numbers = ", ".join(map(str, range(1, 41)))
+        filling = f"INSERT INTO t SELECT value, hex(randomblob(900)) FROM json_each('[{numbers}]')"
+        list(connection.execute(f"{filling}; PRAGMA wal_checkpoint(RESTART); {filling}; DELETE FROM t WHERE n > 30"))
+        assert reader.execute("SELECT count(*) FROM t").get == 60
+        before = log.stat().st_size
+        connection.execute(f"BEGIN; {filling}")  # more than the cache holds: it is in the log, without an end
+        length, found = log.stat().st_size, found_in(tmp_path)
+        assert length > before
+        made = with_log(store.read_bytes(), log.read_bytes())
+        connection.execute("ROLLBACK")
+        assert (log.stat().st_size, found_in(tmp_path)) == (length, found)
+        list(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+        assert log.stat().st_size == 0
+        assert (store.read_bytes(), found_in(tmp_path)) == (made, found)
+        connection.execute("DELETE FROM t WHERE n = 1")
+        assert found_in(tmp_path) != found
 
 
 def test_nothing_changes_a_file_after_the_crash(tmp_path: Path) -> None:

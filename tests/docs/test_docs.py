@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,10 @@ from speckit_memory.memory.indexing import Analyser
 from speckit_memory.memory.indexing.documents import build
 from speckit_memory.memory.intake.source import Source
 from speckit_memory.memory.parsing.declarations.causal_links import unresolved
+from tests.server.doors import script
 
 ROOT = workspace_root(Path(__file__).parent)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-COMMAND = Path(sys.executable).parent / "speckit-memory"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -51,9 +51,10 @@ def test_every_command_in_the_documentation_is_accepted(line: str, tmp_path: Pat
     (dataset / "corpus.jsonl").write_text('{"_id": "a", "title": "Rank", "text": "fusion", "metadata": {}}\n')
     (dataset / "queries.jsonl").write_text('{"_id": "q", "text": "rank", "metadata": {}}\n')
     (dataset / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
-    subprocess.run([COMMAND, "index", "docs"], cwd=tmp_path, check=True, capture_output=True)
+    start = script(os.environ)
+    subprocess.run([*start, "index", "docs"], cwd=tmp_path, check=True, capture_output=True)
 
-    done = subprocess.run([COMMAND, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([*start, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -120,8 +120,9 @@ def call(
         ran = Ran(*in_process.run(arguments, environ, folder, stdin))
     else:
         if spawned or stdin or not forked.fits(environ):
+            start = [COMMAND] if spawned else script(environ)
             finished = subprocess.run(
-                [COMMAND, *arguments], capture_output=True, check=False, cwd=folder, env=environ, input=stdin,
+                [*start, *arguments], capture_output=True, check=False, cwd=folder, env=environ, input=stdin,
                 timeout=PATIENCE,
             )  # fmt: skip
         else:
@@ -160,13 +161,18 @@ def with_client(root: Path, work: Callable[[Client], Awaitable[T]], *arguments: 
     return anyio.run(session)
 
 
-def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = False) -> list[str]:
-    """What starts `serve` with this environment: a process that stands for a copy of one that has imported the server.
+def script(environ: Mapping[str, str], modules: tuple[str, ...] = forked.COMMON) -> list[str]:
+    """What starts the console script with this environment: a process that stands for a copy of one that has imported
+    these modules, or the script itself where the interpreter's own start depends on the environment."""
+    tiers.require_processes("the console script")
+    return forked.command(COMMAND, modules) if forked.fits(environ) else [str(COMMAND)]
 
-    The script itself where the interpreter's own start is the point, `spawned`, or depends on the environment.
-    """
+
+def server_command(environ: Mapping[str, str], *arguments: str, spawned: bool = False) -> list[str]:
+    """What starts `serve` with this environment: the script itself where the interpreter's own start is the point,
+    `spawned`."""
     tiers.require_processes("serve")
-    start = [str(COMMAND)] if spawned or not forked.fits(environ) else forked.command(COMMAND)
+    start = [str(COMMAND)] if spawned else script(environ, forked.SERVING)
     return [*start, "serve", *arguments]
 
 

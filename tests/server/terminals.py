@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import environment, script
 
 ERASE = "\r\x1b[K"
 DECIDING = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TTY_COMPATIBLE")
@@ -59,15 +59,16 @@ def on_terminal(
 ) -> Shown:
     """Runs the command with its output and errors on a terminal; with `piped`, its standard output in a pipe."""
     known = {name: value for name, value in environment(root).items() if name not in DECIDING}
+    environ = {**known, "TERM": "xterm-256color", **(env or {})}
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(
-        [COMMAND, *arguments],
+        [*script(environ), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if piped else terminal,
         stderr=terminal,
         cwd=cwd or root,
-        env={**known, "TERM": "xterm-256color", **(env or {})},
+        env=environ,
     ) as process:
         os.close(terminal)
         received = bytearray()
@@ -85,12 +86,13 @@ def typed(
 ) -> Shown:
     """Runs the command in a terminal of its own, and types one of the keys each time the prompt is shown."""
     known = {name: value for name, value in environment(root, SPECKIT_DB="").items() if name not in DECIDING}
+    environ = {**known, "TERM": "xterm-256color"}
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(
-        [COMMAND, *arguments],
+        [*script(environ), *arguments],
         cwd=root,
-        env={**known, "TERM": "xterm-256color"},
+        env=environ,
         preexec_fn=lambda: _sit_down(terminal),  # noqa: PLW1509 (no thread runs here)
     ) as process:
         os.close(terminal)

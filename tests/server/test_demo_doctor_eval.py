@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from speckit_memory.config.workspace.options import KEYS
-from tests.server.doors import COMMAND, Run, call, environment
+from tests.server.doors import COMMAND, Run, call, environment, script
 
 
 @pytest.mark.usefixtures("processes")
@@ -20,11 +21,14 @@ def test_the_demo_answers_its_questions_from_any_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--keep", "demo.db"]], ids=["temporary", "kept"])
-@pytest.mark.parametrize("placed", ["empty", "workspace", "elsewhere"])
+@pytest.mark.parametrize(
+    ("placed", "arguments"),
+    [("empty", []), ("workspace", ["--keep", "demo.db"]), ("elsewhere", []), ("elsewhere", ["--keep", "demo.db"])],
+    ids=["empty-temporary", "workspace-kept", "elsewhere-temporary", "elsewhere-kept"],
+)
 @pytest.mark.usefixtures("processes")
 def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
-    tmp_path: Path, arguments: list[str], placed: str
+    tmp_path: Path, placed: str, arguments: list[str]
 ) -> None:
     here = tmp_path / "here and now"
     here.mkdir()
@@ -36,15 +40,19 @@ def test_what_the_demo_advises_runs_as_printed_where_its_reader_stands(
         (tmp_path / "root").mkdir()
         more = {"SPECKIT_ROOT": str(tmp_path / "root")}
     env = {name: value for name, value in environment(here).items() if not name.startswith("SPECKIT_")} | more
-    demo = subprocess.run([COMMAND, "demo", *arguments], cwd=here, env=env, capture_output=True, text=True, check=True)
+    start = script(env)
+    demo = subprocess.run([*start, "demo", *arguments], cwd=here, env=env, capture_output=True, text=True, check=True)
     advice = [
         line for line in demo.stdout.split("Try next:")[1].splitlines() if line.startswith("  ") and line[2] != " "
     ]
     assert len(advice) == 5
+    printed = shlex.quote(str(COMMAND))
     for line in advice:
+        assert line.startswith(f"  {printed} ")
         done = subprocess.run(
-            line, shell=True, cwd=here, env=env, capture_output=True, text=True, check=False, input=""
-        )
+            shlex.join(start) + line.strip().removeprefix(printed), shell=True, cwd=here, env=env, capture_output=True,
+            text=True, check=False, input="",
+        )  # fmt: skip
         assert done.returncode == 0, line + done.stdout + done.stderr
     assert (here / "demo.db").is_file()
 

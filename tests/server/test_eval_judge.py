@@ -50,11 +50,7 @@ def judge(root: Path, *options: str, keys: str | None = None) -> Ran:
     arguments = ["eval", "judge", "--dataset", "texts", "--pipeline", "bm25", "--pipeline", "vector", *options]
     if keys is None:
         return call(root, arguments, env={"SPECKIT_DB": ""})
-    done = subprocess.run(
-        [COMMAND, *arguments], input=keys, capture_output=True, text=True, check=False, cwd=root, timeout=120,
-        env=environment(root, SPECKIT_DB=""),
-    )  # fmt: skip
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return call(root, arguments, env={"SPECKIT_DB": ""}, stdin=keys.encode())
 
 
 def listed(root: Path) -> list[tuple[str, str, int]]:

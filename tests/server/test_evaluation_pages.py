@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -13,9 +14,10 @@ from typing import Any
 import judged_sets
 import pytest
 import yaml
+from files import write_file
 
 from speckit_memory.config.workspace.settings import workspace_root
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import COMMAND, environment, script
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -27,10 +29,12 @@ def fenced(page: str, language: str) -> list[str]:
 
 
 def sh(root: Path, line: str, **env: str) -> subprocess.CompletedProcess[str]:
-    path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+    found = write_file(root / "bin" / COMMAND.name, f'#!/bin/sh\nexec {shlex.join(script(environment(root)))} "$@"\n')
+    found.chmod(0o755)
+    environ = environment(root, SPECKIT_DB="", PATH=f"{found.parent}{os.pathsep}{os.environ['PATH']}", **env)
     return subprocess.run(
-        ["sh", "-c", line], cwd=root, env=environment(root, SPECKIT_DB="", PATH=path, **env), check=False,
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        ["sh", "-c", line], cwd=root, env=environ, check=False, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from starlette.routing import Route
 from speckit_memory.errors import SpeckitError
 from speckit_memory.server.transport.http_principals import PrincipalServer, PrincipalServers
 from speckit_memory.server.transport.http_tokens import access
-from tests.server.doors import COMMAND, environment
+from tests.server.doors import environment, server_command
 
 pytestmark = pytest.mark.requirement("T27.principals")
 
@@ -174,10 +174,10 @@ def serving(root: Path, issuer: LocalIssuer, store: str, *arguments: str) -> Ite
     file.write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
     file.chmod(0o600)
     access = ["--token-file", str(file), "--issuer", issuer.url, "--audience", AUDIENCE]
+    environ = environment(root, SPECKIT_DB=store)
     with subprocess.Popen(
-        [COMMAND, "serve", "--transport", "http", "--port", "0", *access, *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=root,
-        env=environment(root, SPECKIT_DB=store),
+        server_command(environ, "--transport", "http", "--port", "0", *access, *arguments),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=root, env=environ,
     ) as process:  # fmt: skip
         assert process.stderr is not None
         try:

@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from speckit_memory.server.transport.http import listen
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import call, environment, server_command
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -31,12 +31,13 @@ HEADERS = {"Accept": "application/json, text/event-stream"}
 @contextmanager
 def serving(root: Path, *arguments: str) -> Iterator[str]:
     """The URL of a server over HTTP that runs until the end of the block, and then ends by SIGTERM."""
+    environ = environment(root)
     with subprocess.Popen(
-        [COMMAND, "serve", "--transport", "http", "--port", "0", *arguments],
+        server_command(environ, "--transport", "http", "--port", "0", *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(root),
+        env=environ,
         cwd=root,
     ) as process:
         assert process.stdout is not None

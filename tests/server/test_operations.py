@@ -10,7 +10,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from click.testing import CliRunner
 
@@ -106,13 +105,10 @@ def from_tool(one: Operation, values: dict[str, Any]) -> Any:
     """The parameters that a call of the tool gives the operation."""
     assert one.tool
     named = {field: name for name, (field, _, _) in one.of_tool().items()}
-    function = function_of(one, one.tool, Workspace(lambda _: pytest.fail("no store is needed"), settings()))
-    tool = SpeckitTool.of(
-        function, budget=1000, limiter=anyio.CapacityLimiter(1), count=lambda texts: [0] * len(texts), read_only=True
-    )
+    tool = SpeckitTool.defined(function_of(one, one.tool), read_only=True)
     given, _ = tool._values({named[name]: value for name, value in values.items() if name in named})
     with pytest.raises(Received) as received:
-        tool.fn(**given)
+        tool.fn(Workspace(lambda _: pytest.fail("no store is needed"), settings()), **given)
     return received.value.args[0]
 
 
@@ -221,7 +217,7 @@ def test_one_file_is_an_operation_at_both_doors(indexed: Path, tmp_path: Path) -
     del OPERATIONS[found:]
 
     assert one.tool
-    told = function_of(one, one.tool, Workspace(lambda _: Memory.open(indexed / "memory.db"), settings()))(limit=3)
+    told = function_of(one, one.tool)(Workspace(lambda _: Memory.open(indexed / "memory.db"), settings()), limit=3)
     arguments = ["--db", str(indexed / "memory.db"), "--limit", "3", "--json"]
     result = CliRunner().invoke(command_line.derive_command(one), arguments)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.server.doors import COMMAND, call, environment
+from tests.server.doors import COMMAND, call, environment, script
 from tests.server.terminals import on_terminal
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -127,7 +127,7 @@ def test_the_c_locale_hinders_no_command(place: Path, name: str) -> None:
 @pytest.mark.usefixtures("processes")
 def test_a_reader_who_leaves_hears_of_no_error(place: Path, name: str) -> None:
     with subprocess.Popen(
-        [COMMAND, *COMMANDS[name]],
+        [*script(environment(place)), *COMMANDS[name]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=place,

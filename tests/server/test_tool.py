@@ -21,7 +21,8 @@ def test_what_follows_a_reply_runs_in_the_thread_of_the_tool() -> None:
 
     async def run() -> int:
         limiter = anyio.CapacityLimiter(1)
-        tool = SpeckitTool.of(memory_stats, budget=800, limiter=limiter, count=counted_tokens, read_only=True)
+        definition = SpeckitTool.defined(memory_stats, read_only=True)
+        tool = definition.bound(memory_stats, budget=800, limiter=limiter, count=counted_tokens)
         result = await tool.run({}, None)
         assert result.structured_content is not None
         assert result.structured_content["summary"] == "done"

@@ -4,6 +4,8 @@ A point is a change below a test's folder: a write, truncation, creation or dele
 renaming, removal or change of attributes by Python. From the chosen point on the process counts as dead: that change
 and all later ones fail, so that no rollback, clean-up or thread alters what a killed process would have left. Syncs
 are no points, and are left out: a kill loses nothing that was written.
+
+Points at which the next process finds the same are examined once (`files_state.py`): most are within one transaction.
 """
 
 # ruff: noqa: N802 -- the driver's names
@@ -15,7 +17,6 @@ import errno
 import fcntl
 import io
 import os
-import re
 import shutil
 import sys
 import threading
@@ -27,7 +28,7 @@ from typing import Any
 from unittest.mock import patch
 
 import apsw
-from storing.contents import RANDOM, contents
+from files_state import found_in
 
 PATIENCE = 20
 """Seconds within which the threads of a crashed action must end."""
@@ -47,11 +48,13 @@ class CrashError(BaseException):
 
 
 class Crash:
-    """A crash before change number `at` of the files below a folder."""
+    """A crash before change number `at` of the files below a folder; with 0 there is none."""
 
-    def __init__(self, root: Path, at: int) -> None:
+    def __init__(self, root: Path, at: int, passed: Callable[[str], object] = str) -> None:
+        """`passed` is called with each change before it is made."""
         self.root = os.path.realpath(root)
         self.at = at
+        self.passed = passed
         self.operation = ""
         """The change that was not made; empty while none failed."""
         self._passed = 0
@@ -73,9 +76,11 @@ class Crash:
         """Counts one point; True if it is beyond the crash."""
         with self._lock:
             self._passed += 1
+            change = f"{operation} {os.path.relpath(path, self.root)}"
             if self._passed == self.at:
-                self.operation = f"{operation} {os.path.relpath(path, self.root)}"
-            return self._passed >= self.at
+                self.operation = change
+            self.passed(change)
+            return self.reached
 
     def fail_file(self, operation: str, path: Any, folder: int = -1) -> None:
         """Counts a change by Python, of a path or a descriptor, and raises if the process is dead."""
@@ -99,7 +104,7 @@ _crash: Crash | None = None
 
 
 @contextmanager
-def crash_at(root: Path, at: int) -> Iterator[Crash]:
+def crash_at(root: Path, at: int, passed: Callable[[str], object] = str) -> Iterator[Crash]:
     """Has the process count as dead from change number `at` below a folder to the end of the block.
 
     The block opens the store itself. What it leaves open is closed here, and its threads have ended, before files can
@@ -107,7 +112,7 @@ def crash_at(root: Path, at: int) -> Iterator[Crash]:
     """
     global _crash  # noqa: PLW0603 -- an audit hook cannot be taken away
     _install()
-    crash, threads = Crash(root, at), set(threading.enumerate())
+    crash, threads = Crash(root, at, passed), set(threading.enumerate())
     with ExitStack() as replaced:
         for owner, name, function in _replacements(crash):
             replaced.enter_context(patch.object(owner, name, function))
@@ -128,26 +133,29 @@ def crash_at(root: Path, at: int) -> Iterator[Crash]:
 def every_point(origin: Path, root: Path, action: Callable[[], object]) -> Iterator[Crash]:
     """Crashes an action at its first change of a file, at its second, and so on, each time on a copy of `origin`.
 
-    Yields each crash with what it left at `root`. At the end the action has run to its end there.
+    Yields each crash with what it left at `root`; of those that leave the same, the first. At the end the action has
+    run to its end there.
     """
-    at = 0
-    while True:
-        at += 1
+
+    def crashed(at: int, passed: Callable[[str], object] = str) -> Crash:
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(origin, root, symlinks=True)
-        with crash_at(root, at) as crash:
+        with crash_at(root, at, passed) as crash:
             action()
-        if not crash.reached:
-            return
+        return crash
+
+    changes, states = [], []
+
+    def note(change: str) -> None:
+        changes.append(change.partition(" ")[0])  # names may be made of random numbers
+        states.append(found_in(root))
+
+    crashed(0, note)
+    for state in dict.fromkeys(states):
+        crash = crashed(states.index(state) + 1)
+        assert crash.operation.startswith(changes[crash.at - 1]), f"not what it was when it ran to its end: {crash}"
         yield crash
-
-
-def left(root: Path) -> tuple[object, ...]:
-    """What a crash left in a workspace for others to go on with, but for random numbers, times of files and how far a
-    file has come that no name tells of yet."""
-    names = {re.sub(r"[0-9a-f]{6,}|\d+-", "*", str(file)) for file in root.rglob("*")}
-    names -= {str(log) for log in root.glob("memory.db-*")}
-    return contents(root / "memory.db", (*RANDOM, "holder", "mtime_ns", "created_at", "updated_at")), names
+    crashed(0)
 
 
 def _end(crash: Crash, threads: set[threading.Thread]) -> None:
