@@ -75,7 +75,7 @@ class GraphService:
         and E080.
         """
         wanted = tuple(edges)
-        return len(self.session.write(lambda opened: linking.link(opened.database, wanted, created_by), create=True))
+        return self.session.write(lambda opened: linking.link(opened.database, wanted, created_by), create=True)
 
     def link(
         self, source: int | str, relation: str, target: int | str, *, strength: float | None = None, evidence: str = ""

@@ -14,7 +14,7 @@ from speckit_memory.memory.store.reading import reader
 from speckit_memory.memory.store.records import Edge, Relation
 from speckit_memory.memory.store.tables.graph import edge_history
 from speckit_memory.memory.store.tables.graph.edge_history import EdgeChange, EdgeState
-from speckit_memory.memory.store.tables.graph.edges import add_edge
+from speckit_memory.memory.store.tables.graph.edges import EdgeBatch
 from speckit_memory.memory.store.writing import link_changes
 from speckit_memory.memory.store.writing.link_changes import Documents
 
@@ -101,19 +101,10 @@ class LinkStats:
         return self.covered / self.memories if self.memories else 0.0
 
 
-def link(
-    database: Database, edges: Iterable[tuple[str, str, str, float]], created_by: str, evidence: str = ""
-) -> list[NamedEdge]:
-    """Adds edges (source key, relation, target key, strength), all or none.
+def link(database: Database, edges: Iterable[tuple[str, str, str, float]], created_by: str) -> int:
+    """Adds edges (source key, relation, target key, strength), all or none; returns their number.
 
-    Args:
-        database: The store's file.
-        edges: The edges to add.
-        created_by: The maker of the edges.
-        evidence: A text that supports the edges.
-
-    Raises:
-        SpeckitError: E030, E032 and E080.
+    Raises E030, E032 and E080.
     """
     wanted = list(edges)
     names = texts({name for source, _, target, _ in wanted for name in (source, target)})
@@ -121,14 +112,12 @@ def link(
         ids = dict(
             rows(txn.connection, "SELECT key, id FROM memories WHERE key IN (SELECT value FROM carray(?))", (names,))
         )
-        added = []
+        batch = EdgeBatch(txn, ids.values(), by=created_by, now=time.time())
         for source, relation, target, strength in wanted:
             ends = [ids[end] if end in ids else reader.get_memory(txn.connection, end).id for end in (source, target)]
-            added.append(
-                add_edge(txn, ends[0], ends[1], _relation(relation), strength, evidence, created_by, time.time())
-            )
-        keys = _keys(txn.connection, sorted({end for edge in added for end in (edge.source_id, edge.target_id)}))
-        return [_named(edge, keys) for edge in added]
+            batch.add(ends[0], ends[1], _relation(relation), strength, "")
+        batch.write()
+    return len(wanted)
 
 
 def link_one(

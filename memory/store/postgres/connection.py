@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -15,6 +16,10 @@ from speckit_memory.memory.store.postgres.statements import Statement, Table, tr
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "WITH")
 _FEW = (" WHERE ", " LIMIT ", " GROUP BY ", "DISTINCT", "PRAGMA_", " UNION ")
+_INSERT = re.compile(r"INSERT INTO (\w+) \( (.*?) \) VALUES \( ((?:[^()]|\( \))*) \)")
+ROWS_OF_A_STATEMENT = 500
+FEW_ROWS = 8
+"""Fewer rows than these are sent in a statement each."""
 _TRANSACTIONS = {"BEGIN": False, "BEGIN DEFERRED": False, "BEGIN IMMEDIATE": True}
 
 
@@ -54,6 +59,25 @@ class Connection(WorkspaceSession):
     def next_commit(self) -> int:
         """The number of the commit of the write transaction that began last."""
         return self._count + 1
+
+    def send_rows(self, sql: str, many: list[list[Any]]) -> None:
+        """Runs a statement with each of these values. The rows of a table that numbers them are sent in few statements,
+        since each statement looks for the highest number and counts in its triggers."""
+        found = _INSERT.fullmatch(sql) if len(many) >= FEW_ROWS else None
+        table = self._tables.get(found[1]) if found else None
+        if found is None or table is None or len(table.key) > 1 or table.key[0] in found[2].replace('"', "").split():
+            self.send_many(sql, many)
+            return
+        name, columns, values = found.groups()
+        ((first,),) = self.fetch(f"SELECT next_id('{name}', '{table.key[0]}')", []).rows
+        for start in range(0, len(many), ROWS_OF_A_STATEMENT):
+            some = many[start : start + ROWS_OF_A_STATEMENT]
+            rows = ", ".join(
+                f"({first + start + at}, {_shifted(values, at * len(row))})" for at, row in enumerate(some)
+            )
+            text = f"INSERT INTO {name} ({table.key[0]}, {columns}) VALUES {rows}"
+            self.fetch(text, [value for row in some for value in row])
+        self._changed = len(many)
 
     def changes(self) -> int:
         """Number of rows that the last INSERT, UPDATE or DELETE changed."""
@@ -107,7 +131,7 @@ class Cursor:
                 self.execute(sql, one)
             return self
         (statement,) = self.connection.statements(sql)
-        self.connection.send_many(statement.sql, [parameters(statement, one) for one in given])
+        self.connection.send_rows(statement.sql, [parameters(statement, one) for one in given])
         return self
 
     def __iter__(self) -> Iterator[Any]:
@@ -167,6 +191,11 @@ class Cursor:
                 self._columns, self._rows = answer.columns, iter(answer.rows)
             if words.startswith(_WRITES):
                 connection._changed = answer.changed
+
+
+def _shifted(values: str, distance: int) -> str:
+    """The same values with placeholders whose numbers are greater."""
+    return re.sub(r"\$(\d+)", lambda number: f"${int(number[1]) + distance}", values)
 
 
 def _only_deletes(words: str) -> bool:

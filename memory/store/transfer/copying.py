@@ -74,7 +74,7 @@ def copy(
             put(connection, form, coming, ids, outlive=keep_ids and (whole or not folder))
     pending = _copy_vectors(source, txn, chunks)
     fulltext.fill(txn, memories.values())
-    surface.fill(txn, memories.values())
+    surface.fill(txn, list(memories.values()))
     return pending, folders | folders_of(connection, memories.values())
 
 

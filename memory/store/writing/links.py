@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
 from speckit_memory.memory.store.file.guarding.queries import integers, rows
-from speckit_memory.memory.store.records import MENTION
+from speckit_memory.memory.store.records import MENTION, Relation
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edge_history
-from speckit_memory.memory.store.tables.graph.edge_history import EdgeState
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeChange, EdgeState
 from speckit_memory.memory.store.tables.graph.edges import has_room
 from speckit_memory.memory.store.tables.graph.link_targets import find_targets, note_memories
 
@@ -78,9 +78,15 @@ def resolve_links(txn: Transaction, now: float, left_out: list[Triple] | None = 
             "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = 'document', said = NULL WHERE id = ?",
             [(*wanted[triple], existing[triple].id) for triple in changed],
         )
-        for triple in changed:
-            after = EdgeState(*wanted[triple], "document", None)
-            edge_history.record(txn, triple, existing[triple].state, after, by="document", why=after.evidence, now=now)
+        made = [(triple, EdgeState(*wanted[triple], "document", None)) for triple in changed]
+        edge_history.record(
+            txn,
+            [
+                EdgeChange(0, *triple[:2], Relation(triple[2]), now, state.created_by, state.evidence, before, state)
+                for triple, state in made
+                for before in (existing[triple].state,)
+            ],
+        )
         connection.executemany(
             "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, created_at, "
             "principal) VALUES (?, ?, ?, ?, ?, 'document', ?, ?)",

@@ -7,10 +7,12 @@ Only the last `MOST_KEPT` changes are kept; those of deleted memories are delete
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from speckit_memory.memory.store.file.connection import Connection, Transaction
-from speckit_memory.memory.store.file.guarding.queries import rows, value
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.records import Edge, Relation
 
 MOST_KEPT = 10_000
@@ -36,7 +38,7 @@ class EdgeState(NamedTuple):
 class EdgeChange(NamedTuple):
     """One change of the edge "source RELATION target", at `changed_at` in epoch seconds; a state of None is no edge.
 
-    `undoes` and `undone_by` are ids of other changes.
+    `undoes` and `undone_by` are ids of other changes; a change that is not recorded yet has the id 0.
     """
 
     id: int
@@ -48,48 +50,26 @@ class EdgeChange(NamedTuple):
     why: str
     before: EdgeState | None
     after: EdgeState | None
-    undoes: int | None
-    undone_by: int | None
+    undoes: int | None = None
+    undone_by: int | None = None
 
 
-def record(
-    txn: Transaction,
-    ends: tuple[int, int, str],
-    before: EdgeState | None,
-    after: EdgeState | None,
-    *,
-    by: str,
-    why: str,
-    now: float,
-    undoes: int | None = None,
-) -> int:
-    """Records a change of an edge. Before the commit, the oldest changes beyond `MOST_KEPT` are deleted.
-
-    Args:
-        txn: The transaction.
-        ends: Source id, target id and relation of the edge.
-        before: The state before; None if there was no edge.
-        after: The state after; None if the edge was removed.
-        by: The author of the change.
-        why: The reason, for readers.
-        now: The time, in epoch seconds.
-        undoes: Id of the change that this one undoes.
-
-    Returns:
-        The id of the change.
-    """
-    number: int = value(
-        txn.connection,
-        "INSERT INTO edge_history (source_id, target_id, relation, changed_at, changed_by, why, before, after, undoes) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        (*ends[:2], str(ends[2]), now, by, why, _text(before), _text(after), undoes),
+def record(txn: Transaction, made: Sequence[EdgeChange]) -> None:
+    """Records changes of edges, which get their ids. Before the commit, the oldest changes beyond `MOST_KEPT` are
+    deleted."""
+    txn.connection.executemany(
+        "INSERT INTO edge_history (source_id, target_id, relation, changed_at, changed_by, why, undoes, before, after) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*_OWN(one), _text(one.before), _text(one.after)) for one in made],
     )
-    if undoes is not None:
-        txn.connection.execute("UPDATE edge_history SET undone_by = ? WHERE id = ?", (number, undoes))
+    for one in made:
+        if one.undoes is not None:
+            latest = "SELECT max(id) FROM edge_history WHERE undoes = ?1"
+            txn.connection.execute(f"UPDATE edge_history SET undone_by = ({latest}) WHERE id = ?1", (one.undoes,))
     txn.before_commit[_FORGET] = (MOST_KEPT,)
-    return number
 
 
+_OWN = attrgetter("source_id", "target_id", "relation.value", "changed_at", "changed_by", "why", "undoes")
 _COLUMNS = "id, source_id, target_id, relation, changed_at, changed_by, why, before, after, undoes, undone_by"
 
 

@@ -7,7 +7,8 @@ its limits by `has_room` and `strongest`; violations are reported to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
 from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Connection, Transaction
@@ -16,7 +17,7 @@ from speckit_memory.memory.store.missing import MissingMemoryError
 from speckit_memory.memory.store.records import MENTION, Edge, Relation
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edge_history
-from speckit_memory.memory.store.tables.graph.edge_history import EdgeState
+from speckit_memory.memory.store.tables.graph.edge_history import EdgeChange, EdgeState
 
 EDGES_PER_NODE = 20
 """Maximum number of edges of a memory, incoming and outgoing together."""
@@ -24,6 +25,8 @@ STRONGEST_AUTOMATIC = 0.5
 DELIBERATE = ("manual", "document")
 """Origins of edges that automatic processes may not take over, remove or weaken below the given strength."""
 
+Triple = tuple[int, int, str]
+"""Source id, target id and relation of an edge."""
 _COLUMNS = "id, source_id, target_id, relation, strength, evidence, created_by, said, principal"
 _EDGE = f"SELECT {_COLUMNS} FROM causal_edges"
 
@@ -36,6 +39,160 @@ def strongest(created_by: str) -> float:
 def has_room(edges: int) -> bool:
     """Whether a memory with this number of edges may get another one."""
     return edges < EDGES_PER_NODE
+
+
+class EdgeBatch:
+    """Edges that are added or changed together: what they depend on is read at once, and they are written at once.
+
+    Each one sees those before it. The history of edges and the log of changes have them in their order.
+    """
+
+    def __init__(self, txn: Transaction, memories: Iterable[int], *, by: str, now: float) -> None:
+        """Reads the edges of some memories; others are read when they are needed.
+
+        Args:
+            txn: The transaction.
+            memories: Ids of the memories that are expected at the ends of the edges.
+            by: The author of the changes.
+            now: The time, in epoch seconds.
+        """
+        self._txn = txn
+        self._by = by
+        self._now = now
+        self._edges: dict[Triple, Edge] = {}
+        self._of: dict[int, set[Triple]] = {}
+        """The edges of each memory that was read; missing memories have no entry."""
+        self._gone: set[int] = set()
+        self._stored: dict[Triple, EdgeState] = {}
+        self._changes: list[EdgeChange] = []
+        self._changed_ends: list[int] = []
+        self._read(memories)
+
+    def add(self, source_id: int, target_id: int, relation: Relation, strength: float, evidence: str) -> None:
+        """Adds or changes an edge as `add_edge` does.
+
+        Args:
+            source_id: Id of the source memory.
+            target_id: Id of the target memory, another one.
+            relation: The relation.
+            strength: In [0, 1]; at most 0.5 for an automatic process.
+            evidence: The reason for the edge, for readers.
+
+        Raises:
+            SpeckitError: E030, E032 and E080 as `add_edge`.
+        """
+        _require_values(source_id, target_id, strength, self._by)
+        triple = (source_id, target_id, str(relation))
+        known = self.known(triple)
+        if known is None or self._by in DELIBERATE or known.created_by not in DELIBERATE:
+            self.put(triple, EdgeState(strength, evidence, self._by, None), why=evidence)
+
+    def put(self, triple: Triple, state: EdgeState, *, why: str, undoes: int | None = None) -> None:
+        """Stores a state of an edge as `put_state` does.
+
+        Args:
+            triple: Source id, target id and relation of the edge.
+            state: The new state.
+            why: The reason, for readers.
+            undoes: Id of the change that this one undoes.
+
+        Raises:
+            SpeckitError: E032 for a 21st edge of a memory, E080 for a missing one.
+        """
+        source_id, target_id, relation = triple
+        known = self.known(triple)
+        before = None if known is None else EdgeState.of(known)
+        if before == state:
+            return
+        if known is None:
+            for memory_id in triple[:2]:  # the room made for one end may be that of the other
+                if (edge := self.giving_way(memory_id)) is not None:
+                    self._remove(edge)
+            known = Edge(0, source_id, target_id, Relation(relation), *state, self._txn.principal)
+        self._insert(replace(known, **state._asdict()))
+        self._stored[triple] = state
+        self._changes.append(
+            EdgeChange(0, source_id, target_id, Relation(relation), self._now, self._by, why, before, state, undoes)
+        )
+        self._changed_ends += triple[:2]
+
+    def known(self, triple: Triple) -> Edge | None:
+        """The edge as it is now; None if there is none. Raises E080 for a missing memory."""
+        self._read(triple[:2])
+        for memory_id in triple[:2]:
+            if memory_id not in self._of:
+                raise MissingMemoryError(memory_id)
+        return self._edges.get(triple)
+
+    def giving_way(self, memory_id: int) -> Edge | None:
+        """The weakest mention edge of a memory without room for another edge; None if there is room. Raises E032 if it
+        has none."""
+        triples = self._of.get(memory_id, set())
+        if has_room(len(triples)):
+            return None
+        mentions = [edge for triple in triples if gives_way(edge := self._edges[triple])]
+        if not mentions:
+            key = value(self._txn.connection, "SELECT key FROM memories WHERE id = ?", (memory_id,))
+            raise SpeckitError(
+                "E032",
+                f"memory {memory_id} already has {EDGES_PER_NODE} edges: {key}",
+                actions=("remove one of its edges: `speckit-memory lineage` shows them with their ids",),
+            )
+        return min(mentions, key=lambda edge: (edge.strength, -edge.id))
+
+    def write(self) -> None:
+        """Writes the edges, their history and the log of changes, together or none of them."""
+        if not self._changed_ends:
+            return
+        connection = self._txn.connection
+        with self._txn.part():
+            connection.executemany(
+                "DELETE FROM causal_edges WHERE id = ?", [(number,) for number in sorted(self._gone)]
+            )
+            stored = [(triple, state, self._edges[triple].id) for triple, state in self._stored.items()]
+            connection.executemany(
+                "UPDATE causal_edges SET strength = ?, evidence = ?, created_by = ?, said = ? WHERE id = ?",
+                [(*state, number) for _, state, number in stored if number],
+            )
+            connection.executemany(
+                "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, said, "
+                "created_at, principal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(*triple, *state, self._now, self._txn.principal) for triple, state, number in stored if not number],
+            )
+            edge_history.record(self._txn, self._changes)
+            changes.record(self._txn, self._changed_ends, "edges")
+
+    def _read(self, memories: Iterable[int]) -> None:
+        missing = integers(sorted({memory_id for memory_id in memories if memory_id not in self._of}))
+        if missing is None:
+            return
+        connection = self._txn.connection
+        chosen = "IN (SELECT value FROM carray(?1))"
+        there = rows(connection, f"SELECT id FROM memories WHERE id {chosen}", (missing,))
+        self._of |= {memory_id: set() for (memory_id,) in there}
+        # two halves instead of an OR, each from an index
+        both = f"{_EDGE} WHERE source_id {chosen} UNION {_EDGE} WHERE target_id {chosen}"
+        for edge in map(_edge, rows(connection, both, (missing,))):
+            if edge.id not in self._gone:
+                self._insert(self._edges.get(_triple(edge), edge))
+
+    def _insert(self, edge: Edge) -> None:
+        triple = _triple(edge)
+        self._edges[triple] = edge
+        for memory_id in triple[:2]:
+            if memory_id in self._of:
+                self._of[memory_id].add(triple)
+
+    def _remove(self, edge: Edge) -> None:
+        """Removes a mention edge; its link stays and may be resolved again."""
+        triple = _triple(edge)
+        for memory_id in triple[:2]:
+            if memory_id in self._of:
+                self._of[memory_id].remove(triple)
+        del self._edges[triple]
+        self._stored.pop(triple, None)
+        self._gone.add(edge.id)
+        self._changed_ends += triple[:2]
 
 
 def add_edge(
@@ -67,19 +224,10 @@ def add_edge(
         SpeckitError: E030 (an edge to itself, or no origin), E032 (strength out of range, or a 21st edge of a memory)
             or E080 (no such memory).
     """
-    _require_values(source_id, target_id, strength, created_by)
-    connection = txn.connection
-    ends = (source_id, target_id)
-    there = rows(connection, "SELECT id FROM memories WHERE id IN (SELECT value FROM carray(?))", (integers(ends),))
-    for memory_id in ends:
-        if (memory_id,) not in there:
-            raise MissingMemoryError(memory_id)
-    triple = (source_id, target_id, str(relation))
-    known = edge_between(connection, *triple)
-    if known is not None and created_by not in DELIBERATE and known.created_by in DELIBERATE:
-        return known
-    state = EdgeState(strength, evidence, created_by, None)
-    return _put(txn, triple, known, state, by=created_by, why=evidence, now=now)
+    batch = EdgeBatch(txn, (source_id, target_id), by=created_by, now=now)
+    batch.add(source_id, target_id, relation, strength, evidence)
+    batch.write()
+    return _stored(txn, (source_id, target_id, str(relation)))
 
 
 def require_possible(txn: Transaction, source_id: int, target_id: int, state: EdgeState, *, new: bool) -> None:
@@ -96,13 +244,15 @@ def require_possible(txn: Transaction, source_id: int, target_id: int, state: Ed
         SpeckitError: E030 and E032 as `add_edge`.
     """
     _require_values(source_id, target_id, state.strength, state.created_by)
-    for memory_id in _full(txn.connection, (source_id, target_id)) if new else ():
-        _weakest_mention(txn.connection, memory_id)
+    if new:
+        batch = EdgeBatch(txn, (source_id, target_id), by=state.created_by, now=0.0)
+        for memory_id in (source_id, target_id):
+            batch.giving_way(memory_id)
 
 
 def put_state(
     txn: Transaction,
-    triple: tuple[int, int, str],
+    triple: Triple,
     state: EdgeState,
     *,
     by: str,
@@ -127,40 +277,14 @@ def put_state(
     Raises:
         SpeckitError: E032 for a 21st edge of a memory.
     """
-    return _put(txn, triple, edge_between(txn.connection, *triple), state, by=by, why=why, now=now, undoes=undoes)
+    batch = EdgeBatch(txn, triple[:2], by=by, now=now)
+    batch.put(triple, state, why=why, undoes=undoes)
+    batch.write()
+    return _stored(txn, triple)
 
 
-def _put(
-    txn: Transaction,
-    triple: tuple[int, int, str],
-    known: Edge | None,
-    state: EdgeState,
-    *,
-    by: str,
-    why: str,
-    now: float,
-    undoes: int | None = None,
-) -> Edge:
-    connection = txn.connection
-    before = None if known is None else EdgeState.of(known)
-    if known is None:
-        for memory_id in _full(connection, triple[:2]):
-            if _full(connection, [memory_id]):  # the room made for the other end may be that of their own edge
-                _make_room(txn, memory_id)
-    elif before == state:
-        return known
-    with txn.part():
-        stored = rows(
-            connection,
-            "INSERT INTO causal_edges (source_id, target_id, relation, strength, evidence, created_by, said, "
-            "created_at, principal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source_id, target_id, relation) "
-            "DO UPDATE SET strength = excluded.strength, evidence = excluded.evidence, "
-            f"created_by = excluded.created_by, said = excluded.said RETURNING {_COLUMNS}",
-            (*triple, *state, now, txn.principal),
-        )
-        edge_history.record(txn, triple, before, state, by=by, why=why, now=now, undoes=undoes)
-        changes.record(txn, triple[:2], "edges")
-    return _edge(stored[0])
+def _stored(txn: Transaction, triple: Triple) -> Edge:
+    return _edge(rows(txn.connection, f"{_EDGE} WHERE source_id = ? AND target_id = ? AND relation = ?", triple)[0])
 
 
 def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, undoes: int | None = None) -> None:
@@ -174,11 +298,12 @@ def remove_edge(txn: Transaction, edge: Edge, *, by: str, why: str, now: float, 
         now: The time, in epoch seconds.
         undoes: Id of the change that this one undoes.
     """
-    triple = (edge.source_id, edge.target_id, str(edge.relation))
+    ends = (edge.source_id, edge.target_id)
     with txn.part():
         txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
-        edge_history.record(txn, triple, EdgeState.of(edge), None, by=by, why=why, now=now, undoes=undoes)
-        changes.record(txn, triple[:2], "edges")
+        gone = EdgeChange(0, *ends, edge.relation, now, by, why, EdgeState.of(edge), None, undoes)
+        edge_history.record(txn, [gone])
+        changes.record(txn, ends, "edges")
 
 
 def edge_with(connection: Connection, edge_id: int) -> Edge | None:
@@ -245,40 +370,13 @@ def _edge(row: tuple[int, int, int, str, float, str, str, float | None, str]) ->
     return Edge(edge_id, source_id, target_id, Relation(relation), strength, evidence, created_by, said, principal)
 
 
+def _triple(edge: Edge) -> Triple:
+    return edge.source_id, edge.target_id, str(edge.relation)
+
+
 def gives_way(edge: Edge) -> bool:
     """Whether an edge comes from a mere mention in a text, so that any other edge may replace it."""
     return edge.created_by == "document" and edge.evidence.startswith(MENTION)
-
-
-def _full(connection: Connection, memories: Sequence[int]) -> list[int]:
-    """Those of these memories that have no room for another edge."""
-    counted = rows(
-        connection,
-        "SELECT value, (SELECT count(*) FROM causal_edges WHERE source_id = value OR target_id = value) FROM carray(?)",
-        (integers(memories),),
-    )
-    return [memory for memory, edges in counted if not has_room(edges)]
-
-
-def _make_room(txn: Transaction, memory_id: int) -> None:
-    """Removes the weakest mention edge of a memory without room for another edge; its link stays and may be resolved
-    again. Raises E032 if it has none."""
-    edge = _weakest_mention(txn.connection, memory_id)
-    txn.connection.execute("DELETE FROM causal_edges WHERE id = ?", (edge.id,))
-    changes.record(txn, (edge.source_id, edge.target_id), "edges")
-
-
-def _weakest_mention(connection: Connection, memory_id: int) -> Edge:
-    """The edge of a full memory that gives way to another one. Raises E032 if none does."""
-    mentions = list(filter(gives_way, edges_by(connection, "document", memory_id)))
-    if not mentions:
-        key = value(connection, "SELECT key FROM memories WHERE id = ?", (memory_id,))
-        raise SpeckitError(
-            "E032",
-            f"memory {memory_id} already has {EDGES_PER_NODE} edges: {key}",
-            actions=("remove one of its edges: `speckit-memory lineage` shows them with their ids",),
-        )
-    return min(mentions, key=lambda edge: (edge.strength, -edge.id))
 
 
 def _require_values(source_id: int, target_id: int, strength: float, created_by: str) -> None:

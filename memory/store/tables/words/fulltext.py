@@ -41,14 +41,17 @@ def delete(txn: Transaction, memory_id: int) -> None:
     txn.connection.execute("DELETE FROM memory_fts WHERE rowid = ?", (memory_id,))
 
 
-def fill(txn: Transaction, memory_ids: Iterable[int]) -> None:
-    """Adds rows for memories that have none, from their stored tokens."""
+def fill(txn: Transaction, memory_ids: Iterable[int]) -> int:
+    """Adds rows for memories that have none, from their stored tokens; returns the number of rows."""
+    count = 0
     for chosen in integer_lists(memory_ids):
         made = []
         for memory_id, title, triggers, path, tokens in rows(txn.connection, _TOKENS, (chosen,)):
             with suppress(ValueError):  # tokens that cannot be read are not guessed
                 made.append((memory_id, title, triggers, path, " ".join(unpack_tokens(tokens))))
         insert(txn, made)
+        count += len(made)
+    return count
 
 
 def match(

@@ -40,10 +40,11 @@ def insert(txn: Transaction, memories: Iterable[tuple[int, str, str]]) -> None:
     txn.connection.executemany("INSERT INTO surface_fts (rowid, title, body) VALUES (?, ?, ?)", memories)
 
 
-def fill(txn: Transaction, memory_ids: Iterable[int]) -> None:
-    """Adds rows for memories that have none, from their stored titles and texts."""
+def fill(txn: Transaction, memory_ids: Sequence[int]) -> int:
+    """Adds rows for memories that have none, from their stored titles and texts; returns the number of ids."""
     for chosen in integer_lists(memory_ids):
         txn.connection.execute(_FILL, (chosen,))
+    return len(memory_ids)
 
 
 def delete(txn: Transaction, memory_id: int) -> None:

@@ -241,6 +241,23 @@ def test_what_is_too_old_is_deleted_once_in_a_transaction_of_many_changes(tmp_pa
     assert deleted == ["edge_history", "changes", "changes"]
 
 
+def test_many_edges_take_as_many_round_trips_as_few(tmp_path: Path) -> None:
+    for number in range(14):
+        (tmp_path / f"{number}.md").write_text(f"# Topic {number}\n")
+    with Memory.open(link_at(tmp_path / "store.db"), root=tmp_path) as memory:
+        memory.index([tmp_path])
+        connection: Any = memory.session.database.reader()
+        trips = []
+        for last in (12, 13):
+            before = connection.round_trips
+            edges = [(f"{number}.md", "caused", f"{last}.md", 0.5) for number in range(8 + 4 * (last - 12))]
+            assert memory.graph.add_edges(edges) == len(edges)
+            trips.append(connection.round_trips - before)
+        assert trips[0] == trips[1] < 20
+        history = [change.id for change in memory.graph.history(limit=20)]
+        assert history == list(range(20, 0, -1))
+
+
 def test_a_new_database_is_analysed_with_its_first_memories(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"{number}.md").write_text(f"# Topic {number}\n")

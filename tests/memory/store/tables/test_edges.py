@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from storing.by_hand import delete_edge, list_edges
 from tiers import examples
 
+from speckit_memory.errors import SpeckitError
 from speckit_memory.memory.store.file.connection import Database
+from speckit_memory.memory.store.file.guarding.queries import rows
 from speckit_memory.memory.store.reading import reader
-from speckit_memory.memory.store.records import Document, Edge, Link, Relation
+from speckit_memory.memory.store.records import MENTION, Document, Edge, Link, Relation
 from speckit_memory.memory.store.tables import changes
 from speckit_memory.memory.store.tables.graph import edges as edges_module
-from speckit_memory.memory.store.tables.graph.edges import add_edge, degree, edge_count
+from speckit_memory.memory.store.tables.graph.edges import EdgeBatch, add_edge, degree, edge_count
 from speckit_memory.memory.store.tables.graph.link_targets import note_keys, note_memories
 from speckit_memory.memory.store.writing import writer
 from speckit_memory.memory.store.writing.links import resolve_links
@@ -95,6 +97,47 @@ def test_no_memory_gets_a_twenty_first_edge_on_either_side(database: Database, d
         # An edge that is there may still change.
         assert add_edge(txn, 1, 2, CAUSED, 0.25, "", "manual", 1.0).strength == 0.25
     assert degree(database.reader(), 1) == 20
+
+
+_NODES = st.integers(1, 5)
+_ADDED = st.lists(
+    st.tuples(_NODES, _NODES, st.sampled_from((CAUSED, SUPPORTS)), st.sampled_from((0.25, 0.5, 0.75))), max_size=12
+)
+
+
+@given(_ADDED, st.sampled_from(("manual", "auto")), st.integers(0, 6))
+@settings(max_examples=examples(0.14))
+@pytest.mark.requirement("M7")
+def test_edges_added_together_are_those_added_one_after_the_other(
+    new_database: Callable[[], Database],
+    document: Make,
+    added: list[tuple[int, int, Relation, float]],
+    maker: str,
+    mentions: int,
+) -> None:
+    def outcome(size: int) -> list[object]:
+        with new_database() as database:
+            put(database, *(document(f"{number}.md", "x") for number in range(4)))
+            with database.write() as txn:
+                for source, target in [(1, 2), (2, 3), (3, 4), (4, 1), (1, 3), (2, 4)][:mentions]:
+                    add_edge(txn, source, target, CAUSED, 0.25 * source, MENTION, "document", 1.0)
+            refusal = ""
+            try:
+                with database.write() as txn:
+                    for start in range(0, len(added), size):
+                        batch = EdgeBatch(txn, (1, 2), by=maker, now=2.0)
+                        for edge in added[start : start + size]:
+                            batch.add(*edge, "why")
+                        batch.write()
+            except SpeckitError as error:
+                refusal = str(error)
+            tables = ("causal_edges", "edge_history", "changes")
+            edges, history, log = (rows(database.reader(), f"SELECT * FROM {name} ORDER BY 1") for name in tables)
+            return [refusal, edges, history, [row[1:3] for row in log]]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(edges_module, "EDGES_PER_NODE", 3)
+        assert outcome(size=20) == outcome(size=1)
 
 
 @pytest.mark.requirement("M7")
