@@ -30,7 +30,7 @@ class QueryEncoder(Protocol):
         """The unit vector of a query, shape (dimensions,)."""
 
 
-class Analysing(Protocol):
+class QueryAnalyser(Protocol):
     """Cuts queries into tokens as the texts of documents were cut."""
 
     def analyse(self, text: str) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Analysing(Protocol):
         """The token of each word, None for a word that has none or several."""
 
 
-class Models(Analysing, Protocol):
+class Models(QueryAnalyser, Protocol):
     """Everything that turns texts into numbers while a query runs. Implementations are safe to share among threads."""
 
     @property

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from speckit_memory.memory.store.file.connection import Connection
 from speckit_memory.memory.store.read_model.facts.columns import Columns
-from speckit_memory.memory.store.read_model.state.models import Analysing
+from speckit_memory.memory.store.read_model.state.models import QueryAnalyser
 from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, FileWords
 from speckit_memory.memory.store.read_model.words.late_entries import read_late_texts
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
@@ -73,7 +73,7 @@ class SnapshotLexicon:
     def __init__(
         self,
         columns: Columns,
-        analyser: Analysing,
+        analyser: QueryAnalyser,
         indexes: Mapping[Part, PostingsIndex] | None = None,
         file: FileWords | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class SnapshotLexicon:
         self._keeping = threading.Lock()
 
     @classmethod
-    def of_segment(cls, segment: Container, columns: Columns, analyser: Analysing) -> SnapshotLexicon:
+    def of_segment(cls, segment: Container, columns: Columns, analyser: QueryAnalyser) -> SnapshotLexicon:
         """The lexicon whose indexes are in a segment."""
         return cls(columns, analyser, {part: PostingsIndex(segment, *part) for part in _PARTS})
 
