@@ -39,7 +39,7 @@ OnRows = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """Number of rows of a table, and a hash of all of them in the order of their keys."""
+    """Number of rows of a table and a hash of them in the order of their keys; of a full-text index, of its places."""
 
     name: str
     rows: int
