@@ -36,10 +36,14 @@ class Times(NamedTuple):
 
 
 LIMITS = {
-    "default": {"simple": Times(11, 13), "moderate": Times(12, 14), "complex": Times(13, 15)},
-    "catalogue": {"simple": Times(16, 20), "moderate": Times(19, 23), "complex": Times(22, 27)},
+    "default": {"simple": 11, "moderate": 12, "complex": 13},
+    "catalogue": {"simple": 16, "moderate": 19, "complex": 22},
 }
-"""Tighten a line when a search has become quicker. The aim of the default pipeline is 2 at the median of each."""
+"""Of the median, in floors. Tighten one when a search has become quicker; the aim of the default pipeline is 2."""
+TAIL = 1.4
+"""So many times that limit hold for 95 of 100 searches: other work slows a few of them in each try."""
+FLOOR_MS = 1.7
+"""The floor of the machine that budgets are promised for; on a slower one they grow as its floor does."""
 OVERHEAD_SHARE = 0.2
 """The frame's own part of a search."""
 
@@ -79,7 +83,7 @@ def test_a_search_takes_a_bounded_multiple_of_the_floor(
         "pipeline": pipeline.name,
         "p50_floors": round(times.p50, 2),
         "p95_floors": round(times.p95, 2),
-        "limits": limit,
+        "limit": limit,
         "floor_ms": round(unit, 2),
         "p50_ms": round(times.p50 * unit, 2),
         "p95_ms": round(times.p95 * unit, 2),
@@ -87,9 +91,9 @@ def test_a_search_takes_a_bounded_multiple_of_the_floor(
         **{f"{stage}_ms": round(float(np.median(values)), 2) for stage, values in stages.items()},
     }
     print(benchmark.extra_info)
-    assert times.p50 < limit.p50
-    assert times.p95 < limit.p95
-    assert times.p95 * unit < pipeline.budgets_ms[complexity]
+    assert times.p50 < limit
+    assert times.p95 < TAIL * limit
+    assert times.p95 * min(unit, FLOOR_MS) < pipeline.budgets_ms[complexity]
     assert float(np.median(overhead)) < OVERHEAD_SHARE * float(np.median(spent))
 
 

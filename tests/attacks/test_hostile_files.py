@@ -1,4 +1,4 @@
-"""A folder of a few hundred hostile files; `scripts/soak --files 10000` tries ten thousand."""
+"""A folder of a hundred hostile files; `scripts/soak --files 10000` tries ten thousand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speckit_memory.config.workspace.settings import workspace_root
 from tests.attacks.fuzz.files import seeds, tried
 
 DOCS = workspace_root(Path(__file__).parent) / "docs"
-FILES = 200
+FILES = 100
 
 
 @pytest.mark.timeout(1200)

@@ -68,11 +68,11 @@ def test_measuring_again_on_a_store_that_grows_does_not_make_a_variant_better() 
     rng = np.random.default_rng(2)
     better = Condition("nDCG@10", "better", 0.0, 20)
     false = 0
-    for _ in range(200):
+    for _ in range(100):
         gained = np.where(rng.random(QUERIES) < 0.3, rng.choice((-0.4, 0.4), QUERIES), 0.0)
         looks = (gained[: QUERIES * look // 10] for look in range(1, 11))
         false += any(not unmet([better], stored([{"nDCG@10": column.tolist()}])) for column in looks)
-    assert false / 200 <= 0.05
+    assert false / 100 <= 0.05
 
 
 def test_times_of_a_kept_evaluation_are_held_to_the_criterion_by_their_interval() -> None:
