@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg import postgres
 from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import Format
@@ -26,7 +27,6 @@ _HEADER = struct.Struct(">iiI")
 """The number of dimensions of an array, whether it may hold NULL, and the type of its elements."""
 _SIZE = struct.Struct(">ii")
 """The number of elements, and the number of the first one."""
-_NULL = b"\xff\xff\xff\xff"
 
 
 NO_CHARACTER = "\ufdd0"
@@ -95,41 +95,50 @@ class _ListDumper(Dumper):
     element: int
 
     def dump(self, obj: Sequence[Any]) -> bytes:
-        head = _HEADER.pack(1, 1, self.element) + _SIZE.pack(len(obj), 1) if obj else _HEADER.pack(0, 0, self.element)
-        parts = [part for data in self.encoded(obj) for part in ((_NULL, b"") if data is None else _sized(data))]
-        return head + b"".join(parts)
+        if not obj:
+            return _HEADER.pack(0, 0, self.element)
+        sizes, elements = self.encoded(obj)
+        # a long list has hundreds of thousands of elements, so none is handled by itself
+        body = np.empty(4 * len(sizes) + len(elements), np.uint8)
+        lengths = np.maximum(sizes, 0)
+        of_sizes = (np.cumsum(4 + lengths) - lengths)[:, None] + np.arange(-4, 0)
+        of_elements = np.ones(len(body), bool)
+        of_elements[of_sizes] = False
+        body[of_sizes] = sizes.astype(">i4").view(np.uint8).reshape(-1, 4)
+        body[of_elements] = np.frombuffer(elements, np.uint8)
+        return _HEADER.pack(1, 1, self.element) + _SIZE.pack(len(obj), 1) + body.tobytes()
 
-    def encoded(self, elements: Sequence[Any]) -> Iterable[bytes | None]:
-        """The binary form of each element."""
+    def encoded(self, elements: Sequence[Any]) -> tuple[NDArray[np.int64], bytes]:
+        """The length of the binary form of each element, -1 for NULL, and all forms one after the other."""
         raise NotImplementedError
-
-
-def _sized(data: bytes) -> tuple[bytes, bytes]:
-    return len(data).to_bytes(4, "big"), data
 
 
 class _IntegersDumper(_ListDumper):
     oid = INT8_ARRAY
     element = 20
 
-    def encoded(self, elements: Sequence[int | None]) -> Iterable[bytes | None]:
-        return (None if each is None else each.to_bytes(8, "big", signed=True) for each in elements)
-
-
-class _TextsDumper(_ListDumper):
-    oid = TEXT_ARRAY
-    element = 25
-
-    def encoded(self, elements: Sequence[str]) -> Iterable[bytes | None]:
-        return (each.replace("\0", NO_CHARACTER).encode() for each in elements)
+    def encoded(self, elements: Sequence[int | None]) -> tuple[NDArray[np.int64], bytes]:
+        numbers = [each for each in elements if each is not None]
+        sizes = np.fromiter((-1 if each is None else 8 for each in elements), np.int64, len(elements))
+        return sizes, np.array(numbers, ">i8").tobytes()
 
 
 class _BlobsDumper(_ListDumper):
     oid = BYTEA_ARRAY
     element = 17
 
-    def encoded(self, elements: Sequence[bytes | None]) -> Iterable[bytes | None]:
-        return elements
+    def encoded(self, elements: Sequence[bytes | None]) -> tuple[NDArray[np.int64], bytes]:
+        sizes = np.fromiter((-1 if each is None else len(each) for each in elements), np.int64, len(elements))
+        return sizes, b"".join(filter(None, elements))
+
+
+class _TextsDumper(_BlobsDumper):
+    oid = TEXT_ARRAY
+    element = 25
+
+    def encoded(self, elements: Sequence[Any]) -> tuple[NDArray[np.int64], bytes]:
+        known = {each: each.replace("\0", NO_CHARACTER).encode() for each in set(elements)}
+        return super().encoded([known[each] for each in elements])
 
 
 def adapters(vector: int) -> AdaptersMap:
