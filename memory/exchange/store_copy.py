@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from speckit_memory.memory.store.file.opening import STORE
 from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.postgres import copying as workspaces
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
+from speckit_memory.memory.store.segment_writing.writing import write_copied
 from speckit_memory.memory.store.transfer.row_copy import (
     RowCopy,
     StoreRowCopy,
@@ -88,6 +89,8 @@ def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
         saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
         tables += _copy_evaluation(records, source, target, count)
         _finish(copy, target)
+        with Database.open(target, create=False) as finished, suppress(SpeckitError):  # a copy is whole without it
+            write_copied(finished, origin)
     return StoreCopy(tables, saved[0], saved[1], records is not None)
 
 

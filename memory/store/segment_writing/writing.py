@@ -71,6 +71,25 @@ def write(database: Database, build: Build, *, only_if_due: bool = True) -> Trus
         _one.release()
 
 
+def write_copied(database: Database, source: Database) -> TrustedSegment | None:
+    """Write the segment that `source` trusts for this copy of it, which has the same rows and the same history.
+
+    Returns None if it has none. Raises E029 as `write`.
+    """
+    import shutil  # a search has no use for it
+
+    found = SegmentStore(source).status(patient=True)
+    if found.segment is None or found.trusted is None:
+        return None
+    file, trusted = SegmentStore(source).folder / found.trusted.name, found.trusted
+
+    def build(_: Connection, path: Path) -> TrustedSegment:
+        shutil.copyfile(file, path)
+        return trusted._replace(name=path.name)
+
+    return write(database, build)
+
+
 def _require_room(database: Database, folder: Path) -> None:
     """Raise E029 if a segment and its temporary files would leave the store too little disk space: saving memories must
     not fail because of a file that only speeds up answers."""

@@ -26,6 +26,7 @@ from speckit_memory.memory.store.evaluation.workspace import evaluation_at
 from speckit_memory.memory.store.file.connection import Database
 from speckit_memory.memory.store.file.guarding.queries import rows, value
 from speckit_memory.memory.store.postgres.schema import derived
+from speckit_memory.memory.store.segment_files.segment_store import FEWEST, SegmentStore
 from speckit_memory.memory.store.transfer.row_copy import evaluation_parts
 from tests.memory.store.transfer.test_every_table import DOCUMENTS, ROWS
 from tests.server.doors import environment
@@ -269,6 +270,22 @@ def test_words_that_are_out_of_step_leave_the_copy_unfinished(full: Path, tmp_pa
         copy_store(full, tmp_path / "copy.db", quiet)
     with pytest.raises(SpeckitError, match="E020"):
         Database.open(tmp_path / "copy.db")
+
+
+@pytest.mark.requirement("M14.copied")
+def test_a_copy_uses_the_segment_of_its_source(tmp_path: Path) -> None:
+    path, back = tmp_path / "memory.db", tmp_path / "back.db"
+    there = link_at(tmp_path / "memory.store")
+    with Memory.open(path, root=tmp_path, environ={}) as memory:
+        memory.index_documents([Source(f"{number}.md", f"# Note {number}\n\nText.\n") for number in range(FEWEST)])
+        memory.lifecycle.write_segment()
+    for source, target in ((path, there), (there, back)):
+        copy_store(source, target, quiet)
+        with Database.open(source) as origin, Database.open(target) as copy:
+            used, copied = (SegmentStore(database).status() for database in (origin, copy))
+        assert (copied.behind, copied.finding) == (0, None)
+        assert copied.trusted is not None
+        assert used.trusted == copied.trusted._replace(name=used.trusted.name if used.trusted else "")
 
 
 @pytest.mark.requirement("M14.copied")
