@@ -73,6 +73,8 @@ def _headings(document: DatasetDocument) -> dict[str, None]:
 
 Asked = tuple[str, tuple[str, ...]]
 """A query and the keys of the memories that answer it."""
+Labelled = tuple[DatasetQuery, tuple[str, ...]]
+"""The same with the number of the query among those of its kind."""
 
 ENOUGH_QUERIES = 400
 """Total number of queries, spread evenly over the kinds; criteria of flags ask for 200 to 300."""
@@ -142,7 +144,7 @@ def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1)
     made["two_memories"] = _two_memories(made["rewordings"][_LONGEST_KIND:])
     made["rewordings"] = made["rewordings"][:_LONGEST_KIND]
     start = (window - 1) * ENOUGH_QUERIES
-    whole = in_turn([_labelled(kind, found) for kind, found in made.items()])
+    whole = _distinct(in_turn([_labelled(kind, found) for kind, found in made.items()]))
     taken = list(islice(whole, start, start + ENOUGH_QUERIES))
     # grouped by kind again, after taking kinds in turn
     queries = sorted(taken, key=lambda one: list(made).index(one[0].id.rpartition("-")[0]))
@@ -166,8 +168,17 @@ def own_queries(documents: Sequence[OwnDocument], *, seed: int, window: int = 1)
     return OwnQueries(tuple(query for query, _ in queries), judgements, tuple(_foreign(collection)), missing)
 
 
-def _labelled(kind: str, found: Iterable[Asked]) -> Iterator[tuple[DatasetQuery, tuple[str, ...]]]:
+def _labelled(kind: str, found: Iterable[Asked]) -> Iterator[Labelled]:
     return ((DatasetQuery(f"{kind}-{number:04}", text), relevant) for number, (text, relevant) in enumerate(found, 1))
+
+
+def _distinct(labelled: Iterable[Labelled]) -> Iterator[Labelled]:
+    """The first query of each text: two kinds may make the same one."""
+    seen = set[str]()
+    for query, relevant in labelled:
+        if query.text not in seen:
+            seen.add(query.text)
+            yield query, relevant
 
 
 def _rewordings(collection: Collection, random: Random) -> list[Asked]:
