@@ -27,6 +27,7 @@ from speckit_memory.memory.store.file.opening import STORE
 from speckit_memory.memory.store.file.schema.declared import seeds
 from speckit_memory.memory.store.postgres import copying as workspaces
 from speckit_memory.memory.store.postgres.database import PostgresDatabase
+from speckit_memory.memory.store.segment_files.segment_store import SegmentStore
 from speckit_memory.memory.store.segment_writing.writing import write_copied
 from speckit_memory.memory.store.transfer.row_copy import (
     RowCopy,
@@ -89,8 +90,7 @@ def copy_store(source: Path, target: Path, progress: OnProgress) -> StoreCopy:
         saved = [_copy_folder(folder(source), folder(target)) for folder in (Folder, deletions.shelf)]
         tables += _copy_evaluation(records, source, target, count)
         _finish(copy, target)
-        with Database.open(target, create=False) as finished, suppress(SpeckitError):  # a copy is whole without it
-            write_copied(finished, origin)
+        _copy_segment(origin, target)
     return StoreCopy(tables, saved[0], saved[1], records is not None)
 
 
@@ -206,6 +206,13 @@ def _copy_evaluation(
         with database.reading() as connection:
             pairs = zip(row_digests(records, copied), row_digests(connection, copied), strict=True)
             return tuple(replace(one, name=f"evaluation.{one.name}") for one in _compared(source, pairs, count))
+
+
+def _copy_segment(source: Database, target: Path) -> None:
+    """Gives a finished copy the segment of its source, if it has one. Without it the copy is whole, and slower."""
+    if SegmentStore(source).trusted():
+        with Database.open(target, create=False) as copy, suppress(SpeckitError):
+            write_copied(copy, source)
 
 
 def _finish(copy: Database, target: Path) -> None:
