@@ -211,7 +211,7 @@ def _copy_evaluation(
 def _copy_segment(source: Database, target: Path) -> None:
     """Gives a finished copy the segment of its source, if it has one. Without it the copy is whole, and slower."""
     if SegmentStore(source).trusted():
-        with Database.open(target, create=False) as copy, suppress(SpeckitError):
+        with suppress(SpeckitError), Database.open(target, create=False) as copy:
             write_copied(copy, source)
 
 
