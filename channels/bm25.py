@@ -202,7 +202,9 @@ class Bm25:
         # (memories + 1,): the last row is for passages without a memory (-1)
         whole = np.zeros(memories.height + 1)
         for factor, scorer in layout.wholes:
-            whole[:-1] += factor * scorer.scores(terms)
+            scores = scorer.scores(terms)
+            scores *= factor  # in place: for a large store each new array would touch fresh pages
+            whole[:-1] += scores
         # Coverage belongs to the memory: its passages are multiplied by the same factor as the whole memory.
         together = None
         if power >= _LITTLE:
@@ -217,9 +219,9 @@ class Bm25:
             rows = best_admitted(memories.ids_of, scores, limit, scope)
             return Hits(memories.ids_of(rows), scores[rows], Scale.BM25)
         # parts: (passages,); parents: the row of each passage's memory
-        parts = self._params.passage * layout.passages.scores(terms)
+        parts = layout.passages.scores(terms)
         matched = (parts > 0.0).nonzero()[0]
-        parts, parents = parts[matched], layout.passages.parents_of(matched)
+        parts, parents = self._params.passage * parts[matched], layout.passages.parents_of(matched)
         if together is not None:
             parts *= together[parents]
         if self._params.level == "chunk":

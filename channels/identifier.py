@@ -128,7 +128,7 @@ def numbered_paths(query: Query, store: Store) -> list[Ids]:
 
     def holders(*terms: str) -> Ids:
         rows = [paths.postings(term).rows for term in terms if paths.holders(term)]
-        return paths.ids[np.unique(np.concatenate(rows))] if rows else np.empty(0, np.int64)
+        return paths.ids_of(np.unique(np.concatenate(rows))) if rows else np.empty(0, np.int64)
 
     return [np.intersect1d(holders(word), holders(*numbers)) for word, numbers in _numbers(query, store)]
 
@@ -176,7 +176,7 @@ def _ending_alike(path: Sequence[str], store: Store) -> Ids:
             tokens = sorted({token for tokens in held[-count:] for token in tokens}, key=index.holders)
             rows = reduce(np.intersect1d, (index.postings(token).rows for token in tokens))
             if 0 < len(rows) <= _MOST_ALIKE:
-                return np.sort(index.ids[rows])
+                return np.sort(index.ids_of(rows))
     return np.empty(0, np.int64)
 
 

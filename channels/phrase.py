@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from speckit_memory.pipeline.arithmetic import best_of_each, idf
+from speckit_memory.pipeline.arithmetic import best_of_each, distinct, idf
 from speckit_memory.pipeline.model.columns import Hits, Query
 from speckit_memory.pipeline.model.scales import Scale
 from speckit_memory.pipeline.ports import Column, Ids, Store, TermIndex
@@ -90,16 +90,12 @@ class Phrase:
         found = []
         # Passages and titles are scored separately, then the best text of each memory counts.
         for index in (store.lexicon.index("body", "chunk"), store.lexicon.index("title")):
-            ids = index.ids
-            shares = np.zeros(len(ids))
-            if pairs:
-                _add_shares(shares, pairs, index)
-            else:
-                _mark_holders(shares, query.terms, index)
+            rows, shares = _shares(pairs, index) if pairs else _holders(query.terms, index)
             # at least one pair, even with a minimum of 0
-            rows = (shares >= max(self._params.min_share, 1e-12)).nonzero()[0]
-            rows = rows[scope.admits(ids[rows])]
-            found.append((ids[rows], shares[rows]))
+            enough = shares >= max(self._params.min_share, 1e-12)
+            ids, shares = index.ids_of(rows[enough]), shares[enough]
+            admitted = scope.admits(ids)
+            found.append((ids[admitted], shares[admitted]))
         (chunks, in_chunks), (memories, in_titles) = found
         if not len(chunks) and not len(memories):
             return Hits(chunks, in_chunks, Scale.UNIT, passages=chunks)
@@ -153,18 +149,20 @@ def _finder(wording: Sequence[str], texts: int) -> Callable[[str], bool]:
     return lambda text: pattern.search(_plain(text)) is not None
 
 
-def _add_shares(shares: Column, pairs: Pairs, index: TermIndex) -> None:
-    """Adds to `shares`, float64[rows], the share of the pairs that each row of the index holds."""
-    for (first, second), weight in pairs.items():
-        rows = index.adjacent(first, second)
-        if len(rows):
-            shares[rows] += weight
+def _shares(pairs: Pairs, index: TermIndex) -> tuple[NDArray[np.int32], Column]:
+    """The rows of the index that hold a pair, ascending, and the share of the pairs that each holds."""
+    holding = [(index.adjacent(*pair), weight) for pair, weight in pairs.items()]
+    rows = distinct(np.concatenate([of_pair for of_pair, _ in holding]))
+    shares = np.zeros(len(rows))
+    for of_pair, weight in holding:
+        shares[rows.searchsorted(of_pair)] += weight
+    return rows, shares
 
 
-def _mark_holders(shares: Column, terms: Sequence[str], index: TermIndex) -> None:
-    """Sets `shares`, float64[rows], to 1 for each row that holds the only term."""
-    for term in terms:
-        shares[index.postings(term).rows] = 1.0
+def _holders(terms: Sequence[str], index: TermIndex) -> tuple[NDArray[np.int32], Column]:
+    """The rows of the index that hold the only term, and 1 for each."""
+    rows = np.concatenate([np.empty(0, np.int32), *(index.postings(term).rows for term in terms)])
+    return rows, np.ones(len(rows))
 
 
 def _texts(chunks: Ids, store: Store, rows: Rows) -> list[str]:

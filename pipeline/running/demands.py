@@ -59,12 +59,12 @@ def memories_with_phrase(phrase: str, store: Store) -> Ids:
 def _with_run(tokens: Sequence[str], words: Sequence[str], index: TermIndex, lexicon: Lexicon, read: Read) -> Ids:
     """The entries of an index that hold these tokens in a row."""
     rows = reduce(np.intersect1d, (index.adjacent(first, second) for first, second in pairwise(tokens)))
-    ids = index.ids[rows]
+    ids = index.ids_of(rows)
     if len(tokens) > 2 and len(ids):
         # Every pair occurs; only the text shows whether the pairs overlap to form the whole phrase.
         run = _joined(tokens)
         ids = ids[[run in _joined(lexicon.analyse(text)) for text in read(ids)]]
-    others = index.ids[np.setdiff1d(_with_humps(words, index, lexicon), rows)]
+    others = index.ids_of(np.setdiff1d(_with_humps(words, index, lexicon), rows))
     if not len(others):
         return ids
     spelt = re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)

@@ -92,7 +92,7 @@ def memories_with(term: str, lexicon: Lexicon) -> Ids:
     indexes = [index for field in FIELDS if (index := lexicon.index(field)).holders(term)]
     if not indexes:
         return np.empty(0, np.int64)
-    return distinct(np.concatenate([index.ids[index.postings(term).rows] for index in indexes]))
+    return distinct(np.concatenate([index.ids_of(index.postings(term).rows) for index in indexes]))
 
 
 def memories_with_all(text: str, lexicon: Lexicon) -> Ids:

@@ -28,6 +28,11 @@ class FakeIndex:
         """The id of each row, -1 for a hole."""
         return np.array(self._ids, np.int64)
 
+    def ids_of(self, rows: NDArray[np.integer]) -> Ids:
+        """The ids of these rows."""
+        found: Ids = self.ids[rows]
+        return found
+
     @property
     def lengths(self) -> NDArray[np.float32]:
         """The number of words of each row."""

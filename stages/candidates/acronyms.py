@@ -75,7 +75,7 @@ class Acronyms:
             tokens = store.lexicon.analyse(word)
             if len(tokens) != 1 or not index.holders(tokens[0]):
                 continue
-            ids = index.ids[index.postings(tokens[0]).rows]
+            ids = index.ids_of(index.postings(tokens[0]).rows)
             ids = ids[scope.admits(ids)][: self._params.max_read]
             defined = re.compile(rf"(?<![^\W_])((?:[^\W_]+[ \n-]+){{1,{_MOST_IN_FORM}}})\({word.upper()}s?\)")
             for passage in store.passages.passages(ids.tolist()):

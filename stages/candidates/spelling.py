@@ -214,7 +214,7 @@ def _texts_with(terms: Iterable[str], store: Store) -> dict[str, list[str]]:
     """The texts of a few passages with each of these terms, all read at once."""
     index = store.lexicon.index("body", "chunk")
     chosen = {
-        term: _some(index.ids[index.postings(term).rows], store).tolist() if index.holders(term) else []
+        term: _some(index.ids_of(index.postings(term).rows), store).tolist() if index.holders(term) else []
         for term in terms
     }
     ids = list(dict.fromkeys(chain.from_iterable(chosen.values())))
@@ -239,7 +239,7 @@ def _names_with(term: str, store: Store) -> Iterator[list[str]]:
     """A few titles with a term, then a few keys."""
     for index, label in ((store.lexicon.index("title"), "title"), (store.lexicon.index("path"), "key")):
         if index.holders(term):
-            ids = _some(index.ids[index.postings(term).rows], store)
+            ids = _some(index.ids_of(index.postings(term).rows), store)
             yield [*map(str, store.attributes.label(label, ids))]
 
 

@@ -92,6 +92,7 @@ CASES: dict[tuple[str, str], Cases] = {
     ],
     ("VectorSpace", "vectors"): lambda s: [(ids(s),), (ids(s)[:0],)],
     ("TermIndex", "rows_of"): lambda s: [(ids(s),), (ids(s)[:0],)],
+    ("TermIndex", "ids_of"): lambda s: [(np.arange(3),), (np.arange(0),)],
     ("TermIndex", "postings"): lambda s: [(term,) for term in TERMS],
     ("TermIndex", "holders"): lambda s: [(term,) for term in TERMS],
     ("TermIndex", "holding"): lambda s: [(term, rows) for term in TERMS for rows in (ids(s), ids(s)[:0])],

@@ -36,10 +36,6 @@ class Connection(WorkspaceSession):
         self.anew: dict[int, list[tuple[Any, ...]]] = {}
         """Words that a comparison of texts made anew, by memory: see `virtual_tables`."""
         self.words = PostingChanges()
-        self.written: dict[str, dict[int, set[int]]] = {}
-        """Places of words as written, by word and memory, that were read ahead in this transaction."""
-        self.expected_words: list[list[str]] = []
-        """Lists of words whose places come with the next statement of this transaction."""
         self._translated: dict[str, list[Statement]] = {}
 
     def execute(self, sql: str, bindings: Bindings | None = ()) -> Cursor:
@@ -163,8 +159,6 @@ class Cursor:
     def _run(self, statement: Statement, bindings: Bindings | None) -> None:
         connection = self.connection
         words = statement.sql.upper()
-        if words.startswith(("BEGIN", "ROLLBACK", "COMMIT", "SAVEPOINT", "RELEASE")):
-            connection.written, connection.expected_words = {}, []
         if words.startswith("ROLLBACK"):
             connection.words.clear()
         elif words.startswith(("SAVEPOINT", "RELEASE", "COMMIT")):

@@ -33,8 +33,6 @@ class StatementRunner(Protocol):
 
     anew: dict[int, list[tuple[Any, ...]]]
     words: PostingChanges
-    written: dict[str, dict[int, set[int]]]
-    expected_words: list[list[str]]
 
     @property
     def in_transaction(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from speckit_memory.memory.store.file.schema.declared import declared
@@ -17,7 +16,11 @@ from speckit_memory.memory.store.postgres import ranking
 from speckit_memory.memory.store.postgres.adapters import Bindings, Integers, Texts, VectorBytes, listed_parameters
 from speckit_memory.memory.store.postgres.postings import COLUMNS, FIELD, FIELDS, field_and_offset, unpack
 from speckit_memory.memory.store.postgres.ranking import Rows, StatementRunner, execute
+from speckit_memory.memory.store.postgres.session import MOST_ROWS
 
+FEW = MOST_ROWS
+"""Memories that are read at first of those that hold a word as written. Most callers want to know whether there is one,
+and a word that fewer hold is then known whole."""
 _KINDS = {"memory_fts": ANALYSED, "surface_fts": WRITTEN}
 _CONCERNED = re.compile(
     r"\b((memory|surface)_fts|memory_fts_docsize|memory_words|memory_word_places|surface_(anew_)?places|surface_anew"
@@ -37,7 +40,11 @@ WITH RECURSIVE word (term) AS (
 )
 SELECT term FROM word WHERE term IS NOT NULL
 """
-_WRITTEN = "SELECT term, memory_id, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL"
+_HOLDERS = "SELECT memory_id, written FROM postings WHERE term = $1 AND written IS NOT NULL LIMIT $2"
+_OF_MEMORIES = (
+    "SELECT term, memory_id, written FROM postings "
+    "WHERE term = ANY ($1) AND memory_id = ANY ($2) AND written IS NOT NULL"
+)
 _DELETE = re.compile(r"DELETE FROM (memory_fts|surface_fts) WHERE rowid = \?")
 
 
@@ -85,9 +92,11 @@ def answer(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | 
     if "JOIN temp.memory_word_places" in sql:
         return _places(connection, *listed_parameters(list(bindings)))
     if "surface_fts MATCH" in sql and sql.endswith("LIMIT 0"):
-        return _keep_written(connection, {word for phrase in _phrases(str(bindings[0])) for word in phrase})  # type: ignore[index]
+        for word in {word for phrase in _phrases(str(bindings[0])) for word in phrase}:  # type: ignore[index]
+            connection.expect(_HOLDERS, [word, FEW])
+        return ()
     if "surface_fts MATCH" in sql and sql.startswith("SELECT rowid"):
-        return _holding(connection, sql, list(bindings))
+        return _holding(connection, list(bindings))
     return None
 
 
@@ -181,67 +190,61 @@ def _places(connection: StatementRunner, terms: Sequence[str]) -> Rows:
     ]
 
 
-def _holding(connection: StatementRunner, sql: str, bindings: list[Any]) -> Rows:
-    """The memories that hold all phrases of an expression, by id."""
-    values = listed_parameters(bindings)
-    phrases = _phrases(values[0])
-    allowed = set(values[1] or ()) if "carray" in sql else None
-    matching = memories_holding(connection, [phrase for phrase in phrases if phrase])
-    chosen = [memory for memory in matching if allowed is None or memory in allowed]
-    return [(memory,) for memory in (chosen[: values[-1]] if "LIMIT" in sql else chosen)]
+def _holding(connection: StatementRunner, bindings: list[Any]) -> Rows:
+    """Some memories that hold all phrases of an expression, at most as many as the limit, by id."""
+    expression, limit = bindings
+    return [(memory,) for memory in memories_holding(connection, _phrases(expression), limit)]
 
 
-def memories_holding(connection: StatementRunner, phrases: Sequence[Sequence[str]]) -> list[int]:
-    """The memories with the words of every phrase one after the other in one field, ascending; none without phrases."""
+def memories_holding(
+    connection: StatementRunner, phrases: Sequence[Sequence[str]], limit: int | None = None
+) -> list[int]:
+    """Memories with the words of every phrase one after the other in one field, ascending; none without words.
+
+    If there are more than `limit`, any of them.
+    """
     wanted = sorted({word for phrase in phrases for word in phrase})
     if not wanted:
         return []
-    if any(word in words for words in connection.expected_words for word in wanted):
-        _receive_written(connection)
-    kept = connection.written
-    if all(word in kept for word in wanted):
-        at: dict[int, dict[str, set[int]]] = {
-            memory: {word: kept[word][memory] for word in wanted}
-            for memory in set[int].intersection(*(set(kept[word]) for word in wanted))
-        }
-    else:
-        at = _read_written(connection, wanted)
-    return sorted(memory for memory, of_word in at.items() if all(_holds(of_word, phrase) for phrase in phrases))
+    numbered = [[wanted.index(word) for word in phrase] for phrase in phrases if phrase]
+    apart = all(len(phrase) == 1 for phrase in numbered)
+    found: list[int] = []
+    # Of common words, some memories are read at first, and all where these do not tell.
+    for most in (None,) if limit is None else (max(limit, FEW), None):
+        # held: per word, memories with its packed places
+        held = _holders(connection, wanted, most)
+        open_ended = [number for number, memories in enumerate(held) if len(memories) == most]
+        if rare := [memories.keys() for number, memories in enumerate(held) if number not in open_ended]:
+            _add_common(connection, wanted, held, open_ended, set.intersection(*map(set, rare)))
+            open_ended = []
+        found = list(set.intersection(*map(set, held)))
+        if not apart:
+            places = unpack([of_word[memory] for memory in found for of_word in held])
+            found = [memory for memory in found if _holds([set(next(places)) for _ in held], numbered)]
+        if limit is None or not open_ended or len(found) >= limit:
+            break
+    return sorted(found)[:limit]
 
 
-def _keep_written(connection: StatementRunner, words: Collection[str]) -> Rows:
-    """Has the places of these words as written read with the next statement, and kept until the transaction ends."""
-    known = {*connection.written, *chain.from_iterable(connection.expected_words)}
-    missing = sorted(word for word in words if word not in known)
-    if missing and connection.in_transaction:
-        connection.expect(_WRITTEN, [Texts(missing)])
-        connection.expected_words.append(missing)
-    return ()
+def _holders(connection: StatementRunner, words: Sequence[str], most: int | None) -> list[dict[int, bytes]]:
+    """For each word, at most so many memories that hold it as written, with its packed places."""
+    for word in words[1:]:
+        connection.expect(_HOLDERS, [word, most])
+    return [dict(execute(connection, _HOLDERS, [word, most])) for word in words]
 
 
-def _receive_written(connection: StatementRunner) -> None:
-    """Takes the places of all words that were to be read."""
-    expected, connection.expected_words = connection.expected_words, []
-    for words in expected:
-        found = execute(connection, _WRITTEN, [Texts(words)])
-        connection.written |= {word: {} for word in words}
-        for (word, memory, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
-            connection.written[word][memory] = set(places)
-
-
-def _read_written(connection: StatementRunner, wanted: Sequence[str]) -> dict[int, dict[str, set[int]]]:
-    """The places of these words as written in the memories that hold all of them."""
-    found = execute(
-        connection,
-        "SELECT memory_id, term, written FROM postings WHERE term = ANY ($1) AND written IS NOT NULL AND memory_id IN ("
-        "SELECT memory_id FROM postings WHERE term = ANY ($1) AND written IS NOT NULL "
-        "GROUP BY memory_id HAVING count(*) = $2)",
-        [Texts(wanted), len(wanted)],
-    )
-    at: dict[int, dict[str, set[int]]] = {}
-    for (memory, term, _), places in zip(found, unpack([row[2] for row in found]), strict=True):
-        at.setdefault(memory, {})[term] = set(places)
-    return at
+def _add_common(
+    connection: StatementRunner,
+    words: Sequence[str],
+    held: Sequence[dict[int, bytes]],
+    common: Sequence[int],
+    memories: Collection[int],
+) -> None:
+    """Reads the places of common words, given by their numbers, in the memories that hold the rare ones."""
+    numbers = {words[number]: number for number in common}
+    if numbers and memories:
+        for word, memory, places in execute(connection, _OF_MEMORIES, [Texts(numbers), Integers(memories)]):
+            held[numbers[word]][memory] = places
 
 
 def _phrases(expression: str) -> list[list[str]]:
@@ -249,11 +252,15 @@ def _phrases(expression: str) -> list[list[str]]:
     return [split(WRITTEN, text) for text in re.findall(r'"([^"]*)"', expression)]
 
 
-def _holds(places: Mapping[str, set[int]], phrase: Sequence[str]) -> bool:
-    begins = set(places[phrase[0]])
-    for distance, word in enumerate(phrase[1:], 1):
-        begins &= {place - (distance << FIELD) for place in places[word]}
-    return bool(begins)
+def _holds(places: Sequence[set[int]], phrases: Sequence[Sequence[int]]) -> bool:
+    """Whether the words of each phrase, given by their numbers, follow one another."""
+    for first, *others in phrases:
+        begins = set(places[first])
+        for distance, word in enumerate(others, 1):
+            begins &= {place - (distance << FIELD) for place in places[word]}
+        if not begins:
+            return False
+    return True
 
 
 def _vectors(connection: StatementRunner, sql: str, bindings: Bindings) -> Rows | None:

@@ -30,6 +30,8 @@ from speckit_memory.pipeline.process.clock import opening
 ASKED_OF_FILE = 2
 """Queries for the edges of a relation at a few memories that the file answers. After that all edges of the relation are
 loaded, which takes longer than these queries together but pays for a caller that keeps asking."""
+MORE_READ = 100
+"""Factor by which more matches are read where too few of the first are admitted."""
 
 _EDGES = "SELECT target_id, source_id FROM causal_edges WHERE relation = ?"
 _EDGES_AT = f"{_EDGES} AND target_id IN (SELECT value FROM carray(?))"
@@ -149,16 +151,20 @@ class Fts5Search:
                 surface.prefetch(connection, words)
 
     def holding(self, phrases: Sequence[str], limit: int, scope: Restriction) -> Ids:
-        """The first `limit` memories, by id, that contain the words of each phrase consecutively, as written."""
-        phrases = tuple(phrases)
+        """Memories that contain the words of each phrase consecutively, as written, ascending.
+
+        If there are more than `limit`, any of them.
+        """
+        # Most matches are usually admitted. More are read where too few are: a test within the statement would have to
+        # bind every admitted memory.
+        read = 2 * limit
         with self._database.snapshot_read() as connection:
-            ids = surface.holding(connection, phrases, limit)
-            admitted = scope.admits(ids)
-            if len(ids) == limit and not admitted.all():
-                memories = self._columns.ids
-                ids = surface.holding(connection, phrases, limit, memories[scope.admits(memories)])
-                admitted = scope.admits(ids)
-        return ids[admitted]
+            while True:
+                ids = surface.holding(connection, phrases, read)
+                admitted = ids[scope.admits(ids)][:limit]
+                if len(admitted) == limit or len(ids) < read:
+                    return admitted
+                read *= MORE_READ
 
 
 def _four(weights: Sequence[float]) -> tuple[float, float, float, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -13,81 +14,104 @@ from numpy.typing import NDArray
 
 from speckit_memory.memory.store.segment_files.container import Container, Writer
 
-# Rules out most terms as spelling neighbours of another one, by length and set of letters.
+# Rules out most terms as spelling neighbours of another one, by length and letters.
 #
 # Without this, correcting a misspelt word would decode and compare every term of the store. An edit inserts, deletes,
-# replaces or transposes letters: the length changes by one at most, and the set of letters loses and gains one at most.
-# Two numbers per term therefore rule out most terms, vectorised.
+# replaces or transposes letters: the length changes by one at most, and the letters lose and gain one at most. A length
+# and 64 bits per term therefore rule out most terms, vectorised.
 
 LONGEST = 255
 """Characters. Longer terms are treated as having this length."""
 TOGETHER = 65_536
 """Terms processed at once, which bounds the memory for temporary arrays."""
+_LETTERS = np.uint64((1 << 26) - 1)
+_TWICE = np.uint64(26)
 
 
-def _bit_of_byte() -> NDArray[np.uint32]:
-    """A bit for every UTF-8 byte: 26 for letters, 3 for digits, one for other ASCII characters, one for all others, so
-    that every character has one bit regardless of its number of bytes."""
-    bits = np.full(256, 1 << 29, np.uint32)
-    bits[128:] = 1 << 30
-    # both cases of a letter share a bit; digits share three: 0–3, 4–6 and 7–9
+def _bit_of_byte() -> NDArray[np.uint64]:
+    """The bit of every UTF-8 byte: one of 26 for letters, of ten for digits, one for other ASCII characters and one for
+    the first byte of all others, so that every character has one bit. Both cases of a letter share theirs."""
+    bits = np.zeros(256, np.uint64)
+    bits[:128], bits[0xC0:] = 1 << 62, 1 << 63
     for place in range(26):
         bits[[ord("a") + place, ord("A") + place]] = 1 << place
     for digit in range(10):
-        bits[ord("0") + digit] = 1 << 26 + digit * 3 // 10
+        bits[ord("0") + digit] = 1 << 52 + digit
     return bits
 
 
 _BIT_OF_BYTE = _bit_of_byte()
-_CONTINUES = (np.arange(256) & 0xC0) == 0x80
-"""The UTF-8 continuation bytes, which begin no character."""
 
 
 class NearTerms:
-    """The lengths and letters of distinct terms. Takes 5 bytes per term."""
+    """Distinct terms by length, with their letters. Takes 12 bytes per term."""
 
-    __slots__ = ("_lengths", "_letters")
+    __slots__ = ("_letters", "_starts", "_terms")
 
     def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.integer[Any]]) -> None:
         """Take the UTF-8 bytes of all terms, concatenated, and the end of each."""
-        # _letters: (terms,) uint32, bits of `_BIT_OF_BYTE`; _lengths: (terms,) uint8, in characters
-        self._letters = np.zeros(len(ends), np.uint32)
-        self._lengths = np.zeros(len(ends), np.uint8)
-        for first in range(0, len(ends), TOGETHER):
-            part = slice(first, first + TOGETHER)
-            begin = int(ends[first - 1]) if first else 0
-            # before, after: (part,) start and end of each term within `said`
-            after = ends[part] - begin
-            before = np.concatenate([[0], after[:-1]])
-            said = text[begin : begin + int(after[-1])]
-            # `reduceat` cannot express empty slices: empty terms keep zeros.
-            size, there = after - before, np.flatnonzero(after > before)
-            if len(there):
-                of_part = np.zeros(len(after), np.uint32)
-                of_part[there] = np.bitwise_or.reduceat(_BIT_OF_BYTE[said], before[there])
-                self._letters[part] = of_part
-                continues = _CONTINUES[said]
-                if continues.any():
-                    size[there] -= np.add.reduceat(continues, before[there], dtype=np.int64)
-            # size: characters, that is bytes without continuation bytes
-            self._lengths[part] = np.minimum(size, LONGEST)
+        letters, lengths = _letters_and_lengths(text, ends)
+        order = lengths.argsort(kind="stable")
+        # _terms: (terms,) numbers by length; _letters: aligned with it; _starts: the first place of each length
+        self._terms = order.astype(np.uint32)
+        self._letters = letters[order]
+        self._starts = lengths[order].searchsorted(np.arange(LONGEST + 2)).tolist()
 
-    def places(self, term: str, edits: int) -> NDArray[np.intp]:
-        """The numbers of a superset of the terms within `edits` edits."""
-        own = NearTerms.of([term])
-        length = int(own._lengths[0])
-        low, high = max(length - edits, 0), min(length + edits, LONGEST)
-        near = np.flatnonzero((self._lengths >= low) & (self._lengths <= high))
-        # One edit flips at most two bits of the letter set: that of the letter lost and that of the letter gained.
-        changed = np.bitwise_count(self._letters[near] ^ own._letters[0])
-        found: NDArray[np.intp] = near[changed <= 2 * edits]
-        return found
+    def places(self, term: str, edits: int) -> NDArray[np.uint32]:
+        """The numbers of a superset of the terms within `edits` edits, ascending."""
+        letters, wanted = _letters_and_length(term)
+        found = []
+        for length in range(max(wanted - edits, 0), min(wanted + edits, LONGEST) + 1):
+            part = slice(self._starts[length], self._starts[length + 1])
+            # A replacement flips two bits at most, those of the letter lost and of the letter gained; an insertion or
+            # deletion flips one, and the difference in length says how many of the edits are such.
+            changed = np.bitwise_count(self._letters[part] ^ letters)
+            found.append(self._terms[part][changed <= 2 * edits - abs(length - wanted)])
+        return np.sort(np.concatenate(found))
 
-    @classmethod
-    def of(cls, terms: list[str]) -> NearTerms:
-        """The lengths and letters of a few terms given as strings."""
-        encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(each) for each in encoded], dtype=int))
+
+def _letters_and_lengths(
+    text: NDArray[np.uint8], ends: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The bits of each term's characters, with others for letters that it has twice, and its number of characters."""
+    letters, lengths = np.zeros(len(ends), np.uint64), np.zeros(len(ends), np.uint8)
+    for first in range(0, len(ends), TOGETHER):
+        after = ends[first : first + TOGETHER].astype(np.intp)
+        before = np.concatenate([ends[first - 1 : first] if first else [0], after[:-1]]).astype(np.intp)
+        longest_first = (before - after).argsort(kind="stable")
+        begins, negative_sizes = before[longest_first], (before - after)[longest_first]
+        held, characters = np.zeros(len(after), np.uint64), np.zeros(len(after), np.intp)
+        # No character takes more than four bytes, so that LONGEST characters are always read.
+        for place in range(min(-int(negative_sizes[0]), 4 * LONGEST)):
+            count = negative_sizes.searchsorted(-place)  # so many terms are longer
+            bits = _BIT_OF_BYTE[text[begins[:count] + place]]
+            characters[:count] += bits > 0  # no bit: a byte that continues a character
+            held[:count] |= bits | (held[:count] & bits & _LETTERS) << _TWICE
+        letters[first + longest_first] = held
+        lengths[first + longest_first] = np.minimum(characters, LONGEST)
+    return letters, lengths
+
+
+@lru_cache(maxsize=64)
+def _letters_and_length(term: str) -> tuple[np.uint64, int]:
+    """Those of one term; the indexes of all fields are asked for the same ones."""
+    said = term.encode("utf-8", "surrogatepass")
+    letters, lengths = _letters_and_lengths(np.frombuffer(said, np.uint8), np.array([len(said)]))
+    return letters[0], int(lengths[0])
+
+
+class HashedTerms:
+    """Some terms prepared for a lookup in several tables."""
+
+    __slots__ = ("hashes", "names", "sizes")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        self.names = names
+        self.hashes = np.array([crc32(each) for each in encoded], np.uint32)
+        """The CRC-32 value of each."""
+        self.sizes = np.array([len(each) for each in encoded], np.int64)
+        """The bytes of each."""
 
 
 ROOM = 2
@@ -137,12 +161,16 @@ class TermTable:
             return None
         return number
 
-    def known(self, terms: Sequence[str], hashes: NDArray[np.uint32]) -> Iterator[str]:
-        """Those of these terms that the table has; `hashes` are their CRC-32 values (`term_hashes`)."""
-        # Most unknown terms meet an empty bucket, and numpy finds those of all terms at once.
-        bucket, starts = hashes & np.uint32(self._mask), np.asarray(self._buckets)
-        there = np.flatnonzero(starts[bucket] < starts[bucket + np.uint32(1)]).tolist()
-        return (terms[place] for place in there if self._found(terms[place]) is not None)
+    def known(self, terms: HashedTerms) -> Iterator[str]:
+        """Those of these terms that the table has."""
+        # Most unknown terms meet an empty bucket, or a single term of another length; numpy finds those at once.
+        bucket, starts = terms.hashes & np.uint32(self._mask), np.asarray(self._buckets)
+        first, end = starts[bucket], starts[bucket + np.uint32(1)]
+        there = np.flatnonzero(first < end)
+        met, ends = np.asarray(self._hashed)[first[there]].astype(np.intp), np.asarray(self._ends)
+        sizes = ends[met] - np.where(met > 0, ends[met - 1], 0)
+        there = there[(end[there] - first[there] > 1) | (sizes == terms.sizes[there])]
+        return (name for name in map(terms.names.__getitem__, there.tolist()) if self._found(name) is not None)
 
     def name(self, number: int) -> str:
         """The term with this number."""
@@ -154,13 +182,10 @@ class TermTable:
         return [str(text[ends[number - 1] if number else 0 : ends[number]], "utf-8") for number in numbers]
 
     def near(self, term: str, edits: int) -> list[str]:
-        """A superset of the terms within `edits` edits of a term (`near_terms`)."""
+        """A superset of the terms within `edits` edits of a term."""
         if self._near is None:  # built for the first misspelt word; a process may never see one
             self._near = NearTerms(np.asarray(self._text), np.asarray(self._ends))
-        numbers, ends = self._near.places(term, edits), np.asarray(self._ends)
-        begins = np.where(numbers > 0, ends[numbers - 1], 0).tolist()
-        text = bytes(self._text)  # copied once: slices of bytes take a third of the time of those of a memoryview
-        return [text[begin:end].decode() for begin, end in zip(begins, ends[numbers].tolist(), strict=True)]
+        return self.names(self._near.places(term, edits).tolist())
 
     def __iter__(self) -> Iterator[str]:
         """All terms in order of their numbers."""
@@ -176,11 +201,6 @@ class TermTable:
 
     def _bytes(self, number: int) -> bytes:
         return bytes(self._text[self._ends[number - 1] if number else 0 : self._ends[number]])
-
-
-def term_hashes(terms: Iterable[str]) -> NDArray[np.uint32]:
-    """The CRC-32 value of each term."""
-    return np.array([crc32(term.encode("utf-8", "surrogatepass")) for term in terms], np.uint32)
 
 
 def write_buckets(writer: Writer, name: str, hashes: NDArray[np.uint32]) -> None:

@@ -15,7 +15,7 @@ from speckit_memory.memory.store.read_model.words.fts_index import FileIndex, Fi
 from speckit_memory.memory.store.read_model.words.late_entries import read_late_texts
 from speckit_memory.memory.store.read_model.words.term_index import PostingsIndex
 from speckit_memory.memory.store.segment_files.container import Container
-from speckit_memory.memory.store.segment_files.term_table import term_hashes
+from speckit_memory.memory.store.segment_files.term_table import HashedTerms
 from speckit_memory.pipeline.arithmetic.bags import BagParameters, Part, WordBags
 from speckit_memory.pipeline.ports import FIELDS, Field, Ids, Level
 
@@ -35,9 +35,8 @@ class Vocabulary(Set[str]):
 
     def __and__(self, terms: AbstractSet[object]) -> frozenset[str]:
         """Those of these terms that an index has, looked up at once."""
-        wanted = [term for term in terms if isinstance(term, str)]
-        hashes = term_hashes(wanted)
-        return frozenset(chain.from_iterable(index.known(wanted, hashes) for index in self._indexes))
+        wanted = HashedTerms([term for term in terms if isinstance(term, str)])
+        return frozenset(chain.from_iterable(index.known(wanted) for index in self._indexes))
 
     def __iter__(self) -> Iterator[str]:
         """Each distinct term once."""

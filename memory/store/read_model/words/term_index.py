@@ -19,7 +19,7 @@ from speckit_memory.memory.store.read_model.words.late_entries import LateEntrie
 from speckit_memory.memory.store.read_model.words.word_order import WordOrder
 from speckit_memory.memory.store.segment_files.container import Array, Container
 from speckit_memory.memory.store.segment_files.row_lists import RowLists
-from speckit_memory.memory.store.segment_files.term_table import TermTable
+from speckit_memory.memory.store.segment_files.term_table import HashedTerms, TermTable
 from speckit_memory.pipeline.ports import Ids, Postings
 
 HOLE = -1
@@ -53,6 +53,10 @@ class InvertedIndex(ABC):
     def ids(self) -> Ids:
         """Id of each row, `HOLE` where the entry was removed."""
         return self._ids.copy()
+
+    def ids_of(self, rows: NDArray[np.integer]) -> Ids:
+        """Ids of these rows, without copying the others."""
+        return self._ids.take(rows)
 
     @property
     def lengths(self) -> Frequencies:
@@ -172,10 +176,10 @@ class PostingsIndex(InvertedIndex):
         """Number of entries, holes not counted."""
         return self._live
 
-    def known(self, terms: Sequence[str], hashes: NDArray[np.uint32]) -> Iterator[str]:
-        """Those of these terms that are in `terms`, some perhaps twice; `hashes` are their `term_hashes`."""
-        late = (term for late in self._late for term in terms if term in late.codes)
-        return chain(self._terms.known(terms, hashes), late)
+    def known(self, terms: HashedTerms) -> Iterator[str]:
+        """Those of these terms that are in `terms`, some perhaps twice."""
+        late = (term for late in self._late for term in terms.names if term in late.codes)
+        return chain(self._terms.known(terms), late)
 
     def terms(self) -> Iterator[str]:
         """All terms, some perhaps twice, and some perhaps that only removed entries contained."""

@@ -30,6 +30,7 @@ INSERT INTO temp.surface_anew {_STORED}
 WHERE m.id IN (SELECT value FROM carray(?)) AND typeof(m.title) = 'text' AND typeof(b.body) = 'text'
 """
 _END_ANEW = "DROP TABLE temp.surface_anew_places; DROP TABLE temp.surface_places; DROP TABLE temp.surface_anew;"
+_HOLDING = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ? ORDER BY rowid LIMIT ?"
 _PREFETCH = "SELECT rowid FROM surface_fts WHERE surface_fts MATCH ? LIMIT 0"
 _UNQUOTABLE = re.compile('["\\0\ud800-\udfff]+')
 """Characters that end an FTS5 string or occur in no file. The tokeniser treats them as separators."""
@@ -62,27 +63,13 @@ def prefetch(connection: Connection, words: Sequence[str]) -> None:
     rows(connection, _PREFETCH, (" OR ".join(map(quote_phrase, words)) or '""',))
 
 
-def holding(connection: Connection, phrases: Sequence[str], limit: int, allowed: Ids | None = None) -> Ids:
-    """Finds memories that contain every phrase, ignoring case and separators between words.
+def holding(connection: Connection, phrases: Sequence[str], limit: int) -> Ids:
+    """The memories that contain every phrase, ignoring case and separators between words, ascending.
 
-    Args:
-        connection: A connection to the store.
-        phrases: The phrases; those without words are ignored, and nothing is found if all are.
-        limit: Maximum number of memories.
-        allowed: Restricts the search to these memories; None for all.
-
-    Returns:
-        The first matching ids, ascending.
+    If there are more than `limit`, any `limit` of them. Phrases without words are ignored; nothing is found if all are.
     """
     expression = " ".join(map(quote_phrase, phrases)) or '""'
-    # The unary plus makes the restriction a test on each match; as an FTS5 constraint it would run one search per id.
-    within = "" if allowed is None else "AND +rowid IN (SELECT value FROM carray(?))"
-    found = rows(
-        connection,
-        f"SELECT rowid FROM surface_fts WHERE surface_fts MATCH ? {within} ORDER BY rowid LIMIT ?",
-        (expression, *(() if allowed is None else (integers(allowed),)), limit),
-    )
-    return np.array([row for (row,) in found], np.int64)
+    return np.array([row for (row,) in rows(connection, _HOLDING, (expression, limit))], np.int64)
 
 
 def stale(connection: Connection, memories: Sequence[int]) -> list[int]:

@@ -95,7 +95,33 @@ def test_words_of_a_part_that_fails_are_not_kept_and_those_before_it_are(store: 
         fail_as_a_whole(store)
     assert store.reader().execute("SELECT value FROM meta").get == "v"
     assert fulltext.match(store.reader(), ["two"], EVEN, 9)[0].tolist() == [1, 5]
-    assert surface.holding(store.reader(), ["two"], 9, np.array([5, 6])).tolist() == [5]
+    assert surface.holding(store.reader(), ["two"], 9).tolist() == [1, 5]
+
+
+def test_of_common_words_no_more_is_read_than_tells(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("speckit_memory.memory.store.postgres.virtual_tables.FEW", 3)
+    texts = {memory: "b a" if memory % 2 else "a c b" for memory in range(1, 12)} | {12: "a b", 13: "rare a"}
+    with store.write() as txn:
+        surface.insert(txn, [(memory, "", text) for memory, text in texts.items()])
+    with store.snapshot_read() as reading:
+        connection: Any = reading
+        for phrases, limit, trips in (
+            (["a"], 2, 1),
+            (["a", "b"], 1, 1),
+            (["a b"], 1, 1),
+            (["a", "rare"], 2, 2),
+            (["rare a", "a"], 2, 0),
+            (["a rare"], 2, 0),
+            (["a", "nowhere"], 2, 1),
+            (["b a", "c"], 1, 2),
+            (["c", "b"], 5, 1),
+        ):
+            before = connection.round_trips
+            found = surface.holding(connection, phrases, limit).tolist()
+            assert (phrases, connection.round_trips - before) == (phrases, trips)
+            holders = [memory for memory, text in texts.items() if all(f" {p} " in f" {text} " for p in phrases)]
+            assert len(found) == min(limit, len(holders))
+            assert sorted(set(found) & set(holders)) == found
 
 
 def test_words_read_ahead_are_those_of_the_transaction(store: Database) -> None:

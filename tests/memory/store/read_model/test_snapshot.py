@@ -393,5 +393,8 @@ def test_full_text_fills_the_limit_from_a_narrow_scope_and_for_every_later_asker
     assert len(store.fulltext.match(["alpha"], (1, 1, 1, 1), 20, everywhere)[0]) == 20
     assert len(store.fulltext.match(["alpha"], (1, 1, 1, 1), 900, everywhere)[0]) == 900
     assert store.fulltext.match(["beta"], (1, 1, 1, 1), 9, everywhere)[0].tolist() == inside
+    assert store.fulltext.holding(["alpha"], 1, here)[0] in inside
+    assert store.fulltext.holding(["alpha"], 9, here).tolist() == inside
+    assert len(store.fulltext.holding(["alpha"], 900, everywhere)) == 900
     by_title = store.fulltext.match(["alpha"], (2, 1, 1, 1), 1, everywhere)[1]
     assert by_title.tolist() == store.fulltext.match(["alpha"], (2, 1, 1, 1), 1, everywhere)[1].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from speckit_memory.memory.store.segment_files.container import Container, FileWriter
-from speckit_memory.memory.store.segment_files.term_table import MOST_ASKED, TermTable, term_hashes
+from speckit_memory.memory.store.segment_files.term_table import MOST_ASKED, HashedTerms, TermTable
 from speckit_memory.memory.store.segment_writing.runs import Runs
 from speckit_memory.memory.store.segment_writing.spill import Spill
 
@@ -44,7 +44,7 @@ def test_every_term_has_its_number_and_no_other_has_one(tmp_path: Path, terms: l
     for other in others:
         assert table.get(other) is None
     asked = [*others, *ordered]
-    assert list(table.known(asked, term_hashes(asked))) == ordered
+    assert list(table.known(HashedTerms(asked))) == ordered
 
 
 def test_terms_that_share_a_bucket_are_told_apart(tmp_path: Path) -> None:
