@@ -227,7 +227,7 @@ def memories_holding(
 
 
 def _holders(connection: StatementRunner, words: Sequence[str], most: int | None) -> list[dict[int, bytes]]:
-    """For each word, at most so many memories that hold it as written, with its packed places."""
+    """For each word, memories that hold it as written, at most `most`, with its packed places."""
     for word in words[1:]:
         connection.expect(_HOLDERS, [word, most])
     return [dict(execute(connection, _HOLDERS, [word, most])) for word in words]

@@ -30,7 +30,7 @@ from speckit_memory.pipeline.process.clock import opening
 ASKED_OF_FILE = 2
 """Queries for the edges of a relation at a few memories that the file answers. After that all edges of the relation are
 loaded, which takes longer than these queries together but pays for a caller that keeps asking."""
-MORE_READ = 100
+MORE_READ = 10
 """Factor by which more matches are read where too few of the first are admitted."""
 
 _EDGES = "SELECT target_id, source_id FROM causal_edges WHERE relation = ?"

@@ -83,7 +83,7 @@ def _letters_and_lengths(
         held, characters = np.zeros(len(after), np.uint64), np.zeros(len(after), np.intp)
         # No character takes more than four bytes, so that LONGEST characters are always read.
         for place in range(min(-int(negative_sizes[0]), 4 * LONGEST)):
-            count = negative_sizes.searchsorted(-place)  # so many terms are longer
+            count = negative_sizes.searchsorted(-place)  # the terms that are longer
             bits = _BIT_OF_BYTE[text[begins[:count] + place]]
             characters[:count] += bits > 0  # no bit: a byte that continues a character
             held[:count] |= bits | (held[:count] & bits & _LETTERS) << _TWICE
