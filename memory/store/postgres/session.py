@@ -31,7 +31,8 @@ LOCK = "'commits'::regclass::oid::int"
 MOST_USUAL = 8
 """Maximum number of statements that are sent along with the first one of a read transaction."""
 MOST_ROWS = 256
-"""Longer results are not kept for a statement that is repeated in a read transaction."""
+"""Longer results are not kept for a statement that is repeated in a read transaction unless it was expected, and not
+sent along with the first one of the next."""
 BLOCK = 2_000
 """Rows of a whole table that are read at a time."""
 KEPT_COMMITS = 1_000
@@ -173,8 +174,12 @@ class WorkspaceSession:
             self._lost = False
             raise LostConnectionError(writing=phase is TransactionPhase.WRITING)
         if phase is TransactionPhase.READING:
-            repeated = (entry for entry in asked.items() if entry[0] in self._asked_before)
-            self._usual = {key: values for key, (values, _) in islice(repeated, MOST_USUAL)}
+            usual = (
+                (key, values)
+                for key, (values, answer) in asked.items()
+                if key in self._asked_before and len(answer.rows) <= MOST_ROWS
+            )
+            self._usual = dict(islice(usual, MOST_USUAL))
             self._asked_before = frozenset(asked)
             with suppress(psycopg.Error):  # the next statement finds that the session has ended
                 self.session.pgconn.send_query(b"ROLLBACK")
@@ -194,17 +199,18 @@ class WorkspaceSession:
             return self._asked[key][1]
         first = self._phase is TransactionPhase.BEGINNING
         along = (self._usual if first else {}) | self._expected
-        along.pop(key, None)
+        is_expected = along.pop(key, None) is not None
         answer = self._attempt(lambda: self._fetched(key, values, along, begin=first), repeatable=first)
         self._phase, self._expected = TransactionPhase.READING, {}
-        if len(answer.rows) <= MOST_ROWS:
+        if is_expected or len(answer.rows) <= MOST_ROWS:
             self._asked[key] = values, answer
         return answer
 
     def expect(self, sql: str, values: list[Binding]) -> None:
         """Sends a query along with the next one that is awaited in this read transaction, since it will be asked."""
         key = _question(sql, values)
-        if self._phase in (TransactionPhase.BEGINNING, TransactionPhase.READING) and key not in self._asked:
+        is_reading = self._phase in (TransactionPhase.BEGINNING, TransactionPhase.READING)
+        if is_reading and key not in self._asked and key not in self._ahead:
             self._expected[key] = values
 
     def send_later(self, sql: str, values: list[Binding]) -> None:

@@ -228,7 +228,7 @@ def memories_holding(
 
 def _holders(connection: StatementRunner, words: Sequence[str], most: int | None) -> list[dict[int, bytes]]:
     """For each word, memories that hold it as written, at most `most`, with its packed places."""
-    for word in words[1:]:
+    for word in words:  # in one round trip, and kept, since a search asks for the same words in several ways
         connection.expect(_HOLDERS, [word, most])
     return [dict(execute(connection, _HOLDERS, [word, most])) for word in words]
 

@@ -100,6 +100,7 @@ def test_words_of_a_part_that_fails_are_not_kept_and_those_before_it_are(store: 
 
 def test_of_common_words_no_more_is_read_than_tells(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("speckit_memory.memory.store.postgres.virtual_tables.FEW", 3)
+    monkeypatch.setattr("speckit_memory.memory.store.postgres.session.MOST_ROWS", 3)
     texts = {memory: "b a" if memory % 2 else "a c b" for memory in range(1, 12)} | {12: "a b", 13: "rare a"}
     with store.write() as txn:
         surface.insert(txn, [(memory, "", text) for memory, text in texts.items()])
@@ -115,6 +116,7 @@ def test_of_common_words_no_more_is_read_than_tells(store: Database, monkeypatch
             (["a", "nowhere"], 2, 1),
             (["b a", "c"], 1, 2),
             (["c", "b"], 5, 1),
+            (["c b"], 5, 0),
         ):
             before = connection.round_trips
             found = surface.holding(connection, phrases, limit).tolist()
