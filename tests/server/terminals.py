@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -19,6 +20,9 @@ from rich.cells import cell_len
 from tests.server.doors import environment, script
 
 ERASE = "\r\x1b[K"
+CTRL_C = b"\x03"
+SILENCE = 10.0
+"""Seconds after which Ctrl-C is typed again."""
 DECIDING = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TTY_COMPATIBLE")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -84,7 +88,11 @@ def on_terminal(
 def typed(
     root: Path, arguments: Sequence[str | Path], keys: Sequence[bytes], prompt: bytes, columns: int = 80
 ) -> Shown:
-    """Runs the command in a terminal of its own, and types one of the keys each time the prompt is shown."""
+    """Runs the command in a terminal of its own, and types one of the keys each time the prompt is shown.
+
+    Ctrl-C is typed again after some silence, as a person would: Python sees a signal that comes just before a read
+    begins when the read has ended.
+    """
     known = {name: value for name, value in environment(root, SPECKIT_DB="").items() if name not in DECIDING}
     environ = {**known, "TERM": "xterm-256color"}
     controller, terminal = pty.openpty()
@@ -96,12 +104,17 @@ def typed(
         preexec_fn=lambda: _sit_down(terminal),  # noqa: PLW1509 (no thread runs here)
     ) as process:
         os.close(terminal)
-        received, left = bytearray(), list(keys)
+        received, left, key = bytearray(), list(keys), b""
         try:
-            while part := _read(controller):
+            while True:
+                while key == CTRL_C and not select.select([controller], [], [], SILENCE)[0]:
+                    os.write(controller, key)
+                if not (part := _read(controller)):
+                    break
                 received += part
                 if left and received.endswith(prompt):
-                    os.write(controller, left.pop(0))
+                    key = left.pop(0)
+                    os.write(controller, key)
         except BaseException:
             process.kill()  # else nobody would end what waits for a key
             raise
